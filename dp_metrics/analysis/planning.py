@@ -29,7 +29,6 @@ from dp_metrics.inputs.options import (
 )
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._laws import Staircase, cells, outcomes_of
-from dp_metrics.mechanisms.geometric import SumsLaw
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.quantities.base import Output
 from dp_metrics.quantities.tables import CountsNoise, TableLaw
@@ -449,8 +448,6 @@ def _exact(law: Any, stats: Any, private_n: bool) -> tuple[Any, float]:
     """
     if isinstance(law, TableLaw):
         return stats.found.ravel(), 1.0
-    if isinstance(law, SumsLaw):
-        return law.sums.value, law.sums.limit
     bounds = stats.bounds(1, private_n)
     return bounds.value, bounds.output_range[1]
 

@@ -25,7 +25,7 @@ from dp_metrics.mechanisms._laws import (
 )
 from dp_metrics.mechanisms.geometric import SumsLaw
 from dp_metrics.mechanisms.hazard import Hazard, hazard_law, records_above
-from dp_metrics.sensitivity.exact import rounded_quotient
+from dp_metrics.sensitivity.exact import rounded
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, ClippedSum, Extremes, ratio_sums
 
 _SMALLEST_LOSS, _SMALLEST_DISTANCE = 1e-270, 1e-130  # lattices of these are far above the subnormals
@@ -208,16 +208,15 @@ class Stages:
 
     def second_law(self, clipped: ClippedSum, private_n: int | None) -> GeometricLaw | SumsLaw:
         """Return the exact law of the second stage, given the clipped sum."""
-        total, most, unit = clipped
+        total, most = clipped
         if private_n is not None:
-            return SumsLaw(ratio_sums(total, most, private_n, clipped.scale, self.limit), self.epsilon)
+            return SumsLaw(ratio_sums(total / most, private_n, rounded(most), self.limit), self.epsilon)
         # the steps are of size C1 / fineness: one record moves the sum by at most `fineness` of them
         fineness = 1 << max(min(_BITS_OF_INDEX - self.n.bit_length(), _BITS), 0)
-        steps = (2 * fineness * total + most) // (2 * most)
+        steps = math.floor(fineness * (total / most) + Fraction(1, 2))
         # clipping lowers the metric: a quarter of the mean error upwards makes up for part of that
         steps += min(math.floor(fineness / (4 * self.epsilon)), _LARGEST_OFFSET)
-        spacing = rounded_quotient(*(most * unit / (self.n * fineness)).as_integer_ratio())
-        lattice = Lattice(max(spacing, math.ulp(0.0)), self.limit)
+        lattice = Lattice(max(rounded(most / (self.n * fineness)), math.ulp(0.0)), self.limit)
         return GeometricLaw(lattice, steps, Staircase(self.epsilon, fineness))
 
     def limits(self, known: int | None, released: float, drawn: Mapping[str, Any], miss: float) -> Limits:
@@ -247,7 +246,7 @@ class Stages:
         scale = drawn["scale"]
         if scale < _SMALLEST_LOSS:  # the public limit is: steps of the lattice may be subnormal, and rounded
             return Limits(0.0, self.limit)
-        law = self.second_law(ClippedSum(0, 1, Fraction(scale)), 0 if "sums" in drawn else None)
+        law = self.second_law((Fraction(0), Fraction(scale)), 0 if "sums" in drawn else None)
 
         def clipped(each: float) -> tuple[float, float, float]:
             """Return limits of the clipped metric, and of the number of records from below."""
@@ -304,7 +303,7 @@ class AdaptiveLaw(ApproximateLaw):
     def release(self, entropy: Entropy) -> tuple[float, dict[str, Any]]:
         """Draw a release; with it C1, the "scale", and with a private n both noisy "sums"."""
         clipped = self.clipped(self.first.release(entropy))
-        law, drawn = self.stages.second_law(clipped, self._extremes.private_n), {"scale": clipped.scale}
+        law, drawn = self.stages.second_law(clipped, self._extremes.private_n), {"scale": rounded(clipped[1])}
         if isinstance(law, GeometricLaw):
             return law.release(entropy), drawn
         value, noisy = law.release(entropy)

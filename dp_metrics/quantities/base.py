@@ -26,7 +26,7 @@ from dp_metrics.mechanisms._base import require_bounded
 from dp_metrics.mechanisms._laws import Limits, OutputLaw, Staircase, expected_error
 from dp_metrics.mechanisms.adaptive import AdaptiveLaw, Stages, first_stage
 from dp_metrics.mechanisms.geometric import SumsLaw
-from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient
+from dp_metrics.sensitivity.exact import UNIT_BITS, rounded
 from dp_metrics.sensitivity.output_bounds import FINENESS, BoundsFacts, Extremes, OutputBounds, Sums
 
 
@@ -651,7 +651,7 @@ class TwoStages(OneStage):
         end = self.quantity.extremes_limit(self.totals)
         statistic = BoundsFacts(output_range=(0.0, end), monotonic=not are_distances, n=None)
         limit = self.quantity.facts(self.totals, 0).output_range[1]
-        largest = rounded_quotient(*(Fraction(end) ** 2).as_integer_ratio()) if are_distances else end
+        largest = rounded(Fraction(end) ** 2) if are_distances else end
         return Stages(first, statistic, n, limit, largest, self.epsilon - first.epsilon)
 
     def prepare(self, stats: Any) -> Draw:

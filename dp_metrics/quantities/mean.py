@@ -50,6 +50,7 @@ from dp_metrics.sensitivity.exact import (
     level_mantissa,
     level_units,
     levels_of_both,
+    rounded,
     rounded_quotient,
     rounded_quotients,
     sum_of_levels,
@@ -163,7 +164,7 @@ class MeanOf(Quantity):
         """Return the sum of the losses, and what is left of it to the cap."""
         cap = self.record_loss.limit
         total, n = (0, 0) if stats is None else (stats.total, stats.totals.n)
-        return ratio_sums(total, max(float_units(cap), 1), n, cap, cap)
+        return ratio_sums(Fraction(total, max(float_units(cap), 1)), n, cap, cap)
 
     def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> MeanStats:
         """Look at the records in blocks; the blocks do not affect the result."""
@@ -433,21 +434,23 @@ class MeanStats:
 
     def _clipped(self, y: float) -> ClippedSum:
         n, weight = self.totals.size, self.totals.weight
-        # the scale is never used without records
-        unit = Fraction(n, weight) if n else Fraction(1, 1 << UNIT_BITS)
-        wanted = Fraction(y) / (unit * (1 << UNIT_BITS))
-        at_least = rounded_quotient(wanted.numerator, wanted.denominator)
+        if not n:  # the scale is never used without records
+            n, weight = 1, 1 << UNIT_BITS
+        wanted = Fraction(y) * Fraction(weight, n << UNIT_BITS)
+        at_least = rounded(wanted)
         if at_least < wanted:
             at_least = float(np.nextafter(at_least, np.inf))
         number = min(level_from(at_least), LEVELS)
         level, highest = level_units(number), level_units(LEVELS)
         if self.quantity.record_loss.cap is not None:
             # without records that are public the limit is the cap
-            largest = self.totals.largest if n else self.quantity.record_loss.cap
+            largest = self.totals.largest if self.totals.size else self.quantity.record_loss.cap
             highest = max(float_units(largest), 1)
         if level >= highest:
-            return ClippedSum(self.total, highest, unit)
-        return ClippedSum(self._sum_clipped_at(number, level), level, unit)
+            total, level = self.total, highest
+        else:
+            total = self._sum_clipped_at(number, level)
+        return Fraction(total * n, weight), Fraction(level * n, weight)
 
     def _sum_clipped_at(self, number: int, units: int) -> int:
         """Return the sum of min(term, level) in units of 2**-1074, from the largest terms if they tell it."""

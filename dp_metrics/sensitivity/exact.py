@@ -13,6 +13,7 @@ data merge in any order into the same bits as those of the whole.
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import repeat
 from typing import Self, TypeAlias
 
@@ -50,6 +51,11 @@ def rounded_quotient(numerator: int, denominator: int) -> float:
         return numerator / denominator
     except OverflowError:
         return MAX_FLOAT if (numerator > 0) == (denominator > 0) else -MAX_FLOAT
+
+
+def rounded(exact: Fraction) -> float:
+    """Return a fraction as `rounded_quotient` does."""
+    return rounded_quotient(exact.numerator, exact.denominator)
 
 
 def rounded_quotients(numerators: Iterable[int], denominators: Iterable[int] | int) -> Floats:

@@ -14,16 +14,16 @@ then. A record that counts for a part p of the limit adds p to one sum and 1 - p
 them by 1, whatever it is, and their quotient is the mean.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from dp_metrics.inputs.options import MAX_FLOAT, Floats
-from dp_metrics.sensitivity.exact import rounded_quotient
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,19 +121,8 @@ class OutputBounds(_Fields):
         return int(self.lower.size)
 
 
-class ClippedSum(NamedTuple):
-    """A clipped sum, and what a record adds to it at most: whole numbers of one unit."""
-
-    total: int  # T: private
-    most: int  # C: public, as the unit is
-    unit: Fraction
-
-    @property
-    def scale(self) -> float:
-        """C as a float."""
-        most = self.most * self.unit
-        return rounded_quotient(most.numerator, most.denominator)
-
+ClippedSum: TypeAlias = tuple[Fraction, Fraction]
+"""A clipped sum T, which is private, and the C that a record adds to it at most."""
 
 Ranks: TypeAlias = tuple[float, Floats, Floats]
 """A statistic, and its lower and upper output bounds at so many ranks."""
@@ -220,8 +209,6 @@ class Sums:
         The metric of as many arrays of noisy values, of any size and sign; public.
     limit : float
         Public limit of the metric.
-    value : float
-        The metric itself, without rounding to the lattice: private.
     rises : tuple of bool, default=()
         For each of the values whether the metric rises with it, or falls; empty if it does neither.
     fineness : int, default=FINENESS
@@ -232,34 +219,32 @@ class Sums:
     sensitivity: int
     combine: Callable[..., Floats]
     limit: float
-    value: float
     rises: tuple[bool, ...] = ()
     fineness: int = FINENESS
 
 
-def ratio_sums(total: int, most: int, n: int, scale: float, limit: float) -> Sums:
-    """Return a sum to which each of n records adds at most `most`, and what is left of n times that.
+def ratio_sums(total: Fraction, n: int, scale: float, limit: float) -> Sums:
+    """Return a sum to which each of n records adds at most 1, and what is left of it to n.
 
     Parameters
     ----------
-    total, most : int
-        The sum, and what a record adds at most: whole numbers of any unit.
+    total : Fraction
+        The sum, in units of what a record adds at most.
     n : int
         Number of records: private.
     scale : float
-        What a record adds at most, in units of the metric.
+        This unit, as a number.
     limit : float
         Public limit of the metric.
     """
     # rounding to nearest commutes with shifts by whole steps: if a record comes or goes, the first changes by
     # 0 to `FINENESS`, and the second by the rest of it
-    steps = (2 * FINENESS * total + most) // (2 * most)
+    steps = math.floor(FINENESS * total + Fraction(1, 2))
     return Sums(
         (steps, n * FINENESS - steps),
         FINENESS,
         partial(_ratio, scale=scale, limit=limit, least=float(FINENESS)),
         limit,
-        scale * rounded_quotient(total, max(n, 1) * most),
         (True, False),
     )
 

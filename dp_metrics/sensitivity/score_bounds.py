@@ -90,11 +90,10 @@ def calibration_sums(total: int, n: int) -> Sums:
     numbers, so this holds for steps too.
     """
     steps = (2 * FINENESS * total + _ONE) // (2 * _ONE)
-    value = rounded_quotient(total, n << UNIT_BITS) if n else 0.0
     whole = n * FINENESS
     fineness = 2 * FINENESS
     combine = partial(_share, least=float(fineness))
-    return Sums((whole + steps, whole - steps), fineness, combine, 1.0, value, (True, False), fineness)
+    return Sums((whole + steps, whole - steps), fineness, combine, 1.0, (True, False), fineness)
 
 
 def _share(above: Floats, below: Floats, *, least: float) -> Floats:

@@ -171,7 +171,6 @@ def variance_sums(aggregate: VarianceAggregate) -> Sums:
         FINENESS + 2,
         partial(_bezier_variance, width=span),
         rounded_quotient(width**2, 4 << 2 * UNIT_BITS),
-        rounded_quotient(n * squares - total**2, max(n, 1) ** 2 << 2 * UNIT_BITS),
     )
 
 
@@ -369,8 +368,6 @@ def variance_extremes(
 
     def clipped(width: float) -> ClippedSum:
         exact = Fraction(width)
-        total, most = clipped_squares(aggregate, exact, in_order, middle), exact * exact
-        unit = Fraction(1, total.denominator * most.denominator)
-        return ClippedSum(total.numerator * most.denominator, most.numerator * total.denominator, unit)
+        return clipped_squares(aggregate, exact, in_order, middle), exact * exact
 
     return Extremes(at_ranks, clipped, aggregate.n if private_n else None)

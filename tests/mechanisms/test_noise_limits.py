@@ -232,7 +232,7 @@ def test_a_scale_that_is_wrong_costs_width_and_never_coverage(name, wrong_by):
     draw = loss_query(TAILS[name]).prepare(Adaptive(), Fraction(1))
     mixture = draw.law()
     scale = wrong_by * float(np.sort(TAILS[name])[-3])
-    found = wrong_after(mixture.given(scale), draw, mixture.clipped(scale).scale)
+    found = wrong_after(mixture.given(scale), draw, float(mixture.clipped(scale)[1]))
     assert found[0] <= 0.05 * (1 + 1e-9)
     assert found[1] == 0.0
     if wrong_by == 100.0:  # nothing is clipped: the limit is as low as the noise makes it
@@ -246,7 +246,7 @@ def test_a_scale_at_the_public_limit_gives_the_limits_of_the_noise_alone():
     for scale in (2.0, 1.0):
         # a release at the end may have been any further up, whatever the confidence
         assert draw.limits(2.0, miss=0.9, scale=scale).upper == 2.0
-        found = wrong_after(mixture.given(scale), draw, mixture.clipped(scale).scale)
+        found = wrong_after(mixture.given(scale), draw, float(mixture.clipped(scale)[1]))
         assert found[0] <= 0.02375 * (1 + 1e-9)
         if scale == 2.0:  # of the other 270 records are larger, so that it is not drawn
             assert 0.0237 < min(found) <= max(found) <= 0.02375 * (1 + 1e-9)
@@ -308,7 +308,7 @@ def test_limits_of_a_clipped_mean_with_a_cap_are_wrong_as_rarely_as_promised(nam
     mass = np.diff(mixture.first.index_cdf(numbers), prepend=0.0)
     for size, share in zip(mixture.first.grid.points(numbers).tolist(), mass.tolist(), strict=True):
         if share > 1e-12:  # there are 13,000
-            scale = mixture.clipped(size).scale
+            scale = float(mixture.clipped(size)[1])
             shares[scale] += share
             drawn[scale] = size
     missed = np.full(2, 1e-4)
@@ -331,7 +331,7 @@ def test_noise_of_both_sums_within_its_limit_leaves_a_mean_with_a_cap_within_its
     draw = loss_query(losses, 8.0).prepare(Adaptive(), Fraction(1), relation=Relation.ADD_OR_REMOVE_ONE)
     mixture, exact = draw.law(losses.size), exact_mean(losses)
     for size in (0.05, 0.5, 2.0, 7.95):
-        law, scale = mixture.given(size), mixture.clipped(size).scale
+        law, scale = mixture.given(size), float(mixture.clipped(size)[1])
         away = Staircase(law.rate).largest(0.475 * miss / 2)
         first = draw.noise.stages(losses.size).first
         above = records_above(mixture.first, first.rank, first.ranks, scale, 0.05 * miss)
@@ -394,7 +394,7 @@ def test_limits_of_a_clipped_variance_are_wrong_as_rarely_as_promised(x, bounds)
     )
     mixture = draw.law()
     for width in (0.05, 0.3, 0.9, 1.3, 2.0, *mixture.first.quantile(np.array([0.01, 0.5, 0.99])).tolist()):
-        found = wrong_after(mixture.given(width), draw, mixture.clipped(width).scale)
+        found = wrong_after(mixture.given(width), draw, float(mixture.clipped(width)[1]))
         assert max(found) <= (0.025 if bounds else 0.05) * (1 + 1e-9)
 
 

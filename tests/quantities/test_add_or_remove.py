@@ -120,7 +120,7 @@ def test_numbers_of_drops_that_rounding_cannot_tell_apart_are_compared_exactly()
 
 def test_a_mean_is_rounded_to_the_nearest_step_as_its_limits_assume():
     for total in range(4):
-        steps, rest = ratio_sums(total, 3, 1, 1.0, 1.0).values
+        steps, rest = ratio_sums(Fraction(total, 3), 1, 1.0, 1.0).values
         assert abs(Fraction(total * FINENESS, 3) - steps) <= Fraction(1, 2)
         assert steps + rest == FINENESS
 
