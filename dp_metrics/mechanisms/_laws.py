@@ -309,7 +309,7 @@ class OutputLaw:
     """
 
     def release(self, entropy: Entropy) -> Any:
-        """Draw an output, perhaps with what else is drawn under the same epsilon."""
+        """Draw an output; some laws give with it, by its name, what else is drawn under the same epsilon."""
         return float(self.quantile(uniforms(entropy, 1))[0])
 
     def cdf(self, t: ArrayLike) -> Floats:

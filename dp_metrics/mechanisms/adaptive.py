@@ -306,8 +306,8 @@ class AdaptiveLaw(ApproximateLaw):
         law, drawn = self.stages.second_law(clipped, self._extremes.private_n), {"scale": rounded(clipped[1])}
         if isinstance(law, GeometricLaw):
             return law.release(entropy), drawn
-        value, noisy = law.release(entropy)
-        return value, {**drawn, "sums": noisy}
+        value, sums = law.release(entropy)
+        return value, {**drawn, **sums}
 
     def clipped(self, drawn: float) -> ClippedSum:
         """Return the sum that is clipped at C1, for what the first stage has drawn."""

@@ -230,11 +230,12 @@ class SumsLaw(ApproximateLaw):
     def __init__(self, sums: Sums, epsilon: Fraction) -> None:
         self.sums, self.rate = sums, epsilon / sums.sensitivity
 
-    def release(self, entropy: Entropy) -> tuple[float, list[int]]:
-        """Draw an outcome, and the noisy whole numbers with it, which tell it."""
+    def release(self, entropy: Entropy) -> tuple[float, dict[str, list[int]]]:
+        """Draw an outcome; with it the noisy whole numbers, the "sums", which tell it."""
         noisy = [value + discrete_laplace(entropy, self.rate) for value in self.sums.values]
         # sums saturate: noise may be larger than any float at the smallest epsilon
-        return float(self.sums.combine(*(np.float64(rounded_quotient(value, 1)) for value in noisy))), noisy
+        value = float(self.sums.combine(*(np.float64(rounded_quotient(value, 1)) for value in noisy)))
+        return value, {"sums": noisy}
 
     def limits(self, noisy: Sequence[int], miss: float) -> Limits:
         """Return limits of what is computed from noisy whole numbers, each missed with this probability.

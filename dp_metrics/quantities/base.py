@@ -282,8 +282,9 @@ class Noise:
         return partial(self._draw, self.law(stats, None))
 
     def _draw(self, law: Any, entropy: Entropy, count: int | None) -> Output:
-        """Return what a law gives, which can be drawn from; a noise that prepares otherwise has none."""
-        raise NotImplementedError
+        """Return what a law gives: a value, and by its name what else was drawn."""
+        value, drawn = law.release(entropy)
+        return Output(value, drawn, count)
 
     def law(self, stats: Any, count: int | None) -> Any:
         """Return the exact law of the draw, for audits and expected errors."""
@@ -598,10 +599,6 @@ class NoisySums(Noise):
     def law(self, stats: Any, count: int | None) -> SumsLaw:
         """Return the law of the noisy sums."""
         return SumsLaw(self.quantity.sums(stats), self.epsilon)
-
-    def _draw(self, law: SumsLaw, entropy: Entropy, count: int | None) -> Output:
-        value, noisy = law.release(entropy)
-        return Output(value, {"sums": noisy}, count)
 
     def limits(self, output: Output, miss: float) -> Limits:
         """Return limits of the number before the noise."""

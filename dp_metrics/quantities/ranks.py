@@ -173,10 +173,6 @@ class NoisyCap(Noise):
         first = hazard_law(_SELECTION, self.of_cap.bounds(stats), self.of_cap.epsilon)
         return CappedSumsLaw(first, self.quantity.sums_at, self.rates, stats.found)
 
-    def _draw(self, law: CappedSumsLaw, entropy: Entropy, count: int | None) -> Output:
-        cap, sums = law.release(entropy)
-        return Output((cap, *sums), {"cap": cap}, count)
-
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if so few records are expected to have no useful cap."""
         return self.quantity.too_noisy(self.epsilon, records)
@@ -207,10 +203,11 @@ class CappedSumsLaw:
         """Return the law of the sums, given what was drawn for the cap."""
         return TableLaw(self.sums_at(self.values, limit=cap_of(drawn)), self.rates)
 
-    def release(self, entropy: Entropy) -> tuple[float, list[int]]:
-        """Draw the cap and the sums."""
+    def release(self, entropy: Entropy) -> tuple[tuple[float, ...], dict[str, Any]]:
+        """Draw the cap and the sums; the cap by its name as well."""
         drawn = self.first.release(entropy)
-        return cap_of(drawn), self.given(drawn).release(entropy)
+        cap = cap_of(drawn)
+        return (cap, *self.given(drawn).release(entropy)), {"cap": cap}
 
 
 CLASS_SHARE = Fraction(1, 20)  # this share of epsilon pays for the size of the classes
@@ -359,10 +356,6 @@ class NoisyRanking(Noise):
             rehearse_law(self.given(smaller), self.hazard_epsilon, facts)
         return super().prepare(stats)
 
-    def _draw(self, law: RankingLaw, entropy: Entropy, count: int | None) -> Output:
-        value, sizes = law.release(entropy)
-        return Output(value, dict(zip(("positives", "negatives"), sizes, strict=False)), count)
-
     def limits(self, output: Output, miss: float) -> Limits:
         """Return limits of the loss before the noise, by the noisy sizes.
 
@@ -439,10 +432,11 @@ class RankingLaw(ApproximateLaw):
     def __init__(self, rule: NoisyRanking, bounds: OutputBounds, sizes: tuple[int, ...]) -> None:
         self.rule, self.sizes, self._bounds = rule, sizes, bounds
 
-    def release(self, entropy: Entropy) -> tuple[float, tuple[int, ...]]:
-        """Draw the sizes of the classes, and the loss."""
+    def release(self, entropy: Entropy) -> tuple[float, dict[str, int]]:
+        """Draw the loss; with it the sizes of the classes, or of the positives."""
         sizes = tuple(size + discrete_laplace(entropy, self.rule.rate) for size in self.sizes)
-        return self.given(self.rule.smaller(sizes)).release(entropy), sizes
+        value = self.given(self.rule.smaller(sizes)).release(entropy)
+        return value, dict(zip(("positives", "negatives"), sizes, strict=False))
 
     def given(self, smaller: int) -> HazardLaw:
         """Return the exact law of the loss, given a size of the smaller class."""

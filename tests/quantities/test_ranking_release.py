@@ -32,7 +32,7 @@ def test_where_n_is_private_sizes_have_noise_of_their_own_and_no_rule_follows_fr
     several = [law_of([(1, 0), (0, 1)] * pairs, relation=Relation.ADD_OR_REMOVE_ONE) for pairs in (5, 6)]
     assert several[0].rule == several[1].rule
     drawn = [several[0].release(seeded(seed))[1] for seed in range(20)]
-    assert len({positives - negatives for positives, negatives in drawn}) > 5
+    assert len({sizes["positives"] - sizes["negatives"] for sizes in drawn}) > 5
 
 
 def test_the_loss_is_that_of_all_sizes_and_outputs_one_by_one():
