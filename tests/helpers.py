@@ -34,7 +34,7 @@ from dp_metrics import PrivacyAccountant
 from dp_metrics._random import Entropy, SeededEntropy
 from dp_metrics.accounting import ledgers
 from dp_metrics.analysis.auditing import release_loss
-from dp_metrics.inputs.arrays import Records
+from dp_metrics.inputs.arrays import Records, in_blocks
 from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.options import Floats, Relation, exact_epsilon
 from dp_metrics.metrics.labels.counts import Confusion
@@ -133,6 +133,10 @@ def loss_bounds(
     return loss_query(losses, cap).stats(ranks).bounds(ranks, private_n)
 
 
+def aggregate_of(x: Floats, capacity: int, bounds: tuple[float, float] | None = None) -> VarianceAggregate:
+    return VarianceAggregate.from_blocks(in_blocks(x), capacity=capacity, bounds=bounds)
+
+
 def var_bounds(
     x: Iterable[float],
     *,
@@ -142,8 +146,7 @@ def var_bounds(
 ) -> OutputBounds:
     x = np.array(x, dtype=float)
     capacity = x.size if capacity is None else capacity
-    known = VarianceAggregate.from_data(x, capacity=capacity, bounds=bounds)
-    return variance_bounds(known, private_n=private_n)
+    return variance_bounds(aggregate_of(x, capacity, bounds), private_n=private_n)
 
 
 def distances_of(x: Floats, *public: Any) -> Ranks:

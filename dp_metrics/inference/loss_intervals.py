@@ -43,7 +43,7 @@ from dp_metrics.release.release import Release
 from dp_metrics.release.released import POPULATION_NOTE, Interval
 from dp_metrics.release.result import ReleasedNumbers, arguments_of
 from dp_metrics.release.stored import PER_RECORD, SETTINGS, Call
-from dp_metrics.sensitivity.exact import VarianceAggregate, float_units, rounded_quotient
+from dp_metrics.sensitivity.exact import exact_moments, float_units, rounded_quotient
 from dp_metrics.sensitivity.output_bounds import FINENESS, OutputBounds
 
 P = ParamSpec("P")
@@ -155,10 +155,9 @@ def _sums(values: Floats, limit: float) -> tuple[int, int]:
     either sum to the nearest step, from the exact sums, adds less than 1 to its change. So the whole numbers
     move by less than FINENESS + 2, which is at most FINENESS + 1.
     """
-    aggregate = VarianceAggregate.from_data(values, capacity=0, bounds=(0.0, limit))
+    total, squares = exact_moments(np.clip(values, 0.0, limit))
     cap = float_units(limit)
-    rest = cap * aggregate.total - aggregate.squares
-    return _in_steps(aggregate.total, cap), _in_steps(rest, cap * cap)
+    return _in_steps(total, cap), _in_steps(cap * total - squares, cap * cap)
 
 
 def _in_steps(total: int, unit: int) -> int:

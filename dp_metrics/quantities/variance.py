@@ -60,7 +60,7 @@ class VarianceOf(Quantity):
 
     def sums(self, stats: Stats | None = None) -> Sums:
         """Return the three sums that tell the variance."""
-        nothing = VarianceAggregate.from_data(np.empty(0), capacity=0, bounds=self.bounds)
+        nothing = VarianceAggregate.from_blocks((), capacity=0, bounds=self.bounds)
         return variance_sums(nothing if stats is None else stats.found)
 
     def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> Stats:

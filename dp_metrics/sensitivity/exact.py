@@ -584,11 +584,6 @@ class VarianceAggregate:
         return replace(self, capacity=capacity, largest=largest, smallest=smallest)
 
     @classmethod
-    def from_data(cls, x: Floats, *, capacity: int, bounds: tuple[float, float] | None = None) -> Self:
-        """Aggregate finite values."""
-        return cls.from_blocks(in_blocks(x), capacity=capacity, bounds=bounds)
-
-    @classmethod
     def from_blocks(
         cls, blocks: Iterable[Floats], *, capacity: int, bounds: tuple[float, float] | None = None
     ) -> Self:

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import loop_over, loss_query
+from helpers import aggregate_of, loop_over, loss_query
 
 from dp_metrics.inputs.arrays import BLOCK
 from dp_metrics.sensitivity.exact import UNIT_BITS, VarianceAggregate, exact_sum, to_units
@@ -23,9 +23,9 @@ def mean_of(cap=None, forget=True):
 KINDS = {
     "loss": (mean_of(), abs),
     "capped loss": (mean_of(3.0), lambda x: np.minimum(abs(x), 3.0)),
-    "variance": (lambda x, c: VarianceAggregate.from_data(x, capacity=c), np.array),
+    "variance": (lambda x, c: aggregate_of(x, capacity=c), np.array),
     "bounded variance": (
-        lambda x, c: VarianceAggregate.from_data(np.clip(x, -0.3, 3.3), capacity=c, bounds=(-0.3, 3.3)),
+        lambda x, c: aggregate_of(np.clip(x, -0.3, 3.3), capacity=c, bounds=(-0.3, 3.3)),
         lambda x: np.clip(x, -0.3, 3.3),
     ),
 }
@@ -89,7 +89,7 @@ def test_the_right_extremes_are_selected_whatever_the_order(order):
             (x, ordered[::-1][:capacity], ordered[:capacity]),
             (-x, 0.0 - ordered[:capacity], 0.0 - ordered[::-1][:capacity]),  # 0.0 - x has no negative zero
         ):
-            aggregate = VarianceAggregate.from_data(values, capacity=capacity)
+            aggregate = aggregate_of(values, capacity=capacity)
             assert aggregate.largest.tobytes() == largest.tobytes()
             assert aggregate.smallest.tobytes() == smallest.tobytes()
         for cap in (None, 5.0):
@@ -106,7 +106,7 @@ def test_the_right_extremes_are_selected_whatever_the_order(order):
 )
 def test_values_are_clipped_on_whichever_side_of_the_bounds_they_lie(bounds):
     x = np.linspace(10, 20, 3000)
-    found = VarianceAggregate.from_data(x, capacity=5, bounds=bounds)
+    found = aggregate_of(x, capacity=5, bounds=bounds)
     clipped = np.clip(x, *bounds)
     assert found.total == exact_sum(clipped)
     assert found.squares == sum(unit**2 for unit in to_units(clipped))

@@ -6,11 +6,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import MAX, distances_of, loop_over
+from helpers import MAX, aggregate_of, distances_of, loop_over
 from hypothesis import given, strategies as st
 
 from dp_metrics.sensitivity import variance_windows
-from dp_metrics.sensitivity.exact import VarianceAggregate
 from dp_metrics.sensitivity.variance_bounds import in_order_at, places_of_distances
 from dp_metrics.sensitivity.variance_windows import clipped_squares, middle_values
 
@@ -39,7 +38,7 @@ def by_hand(values, width):
 
 
 def aggregated(x, capacity):
-    return VarianceAggregate.from_data(np.array(x, dtype=np.float64), capacity=capacity)
+    return aggregate_of(np.array(x, dtype=np.float64), capacity=capacity)
 
 
 def not_asked():

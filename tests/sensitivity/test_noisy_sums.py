@@ -2,16 +2,15 @@
 
 import numpy as np
 import pytest
-from helpers import loop_over, loss_query
+from helpers import aggregate_of, loop_over, loss_query
 
-from dp_metrics.sensitivity.exact import VarianceAggregate
 from dp_metrics.sensitivity.output_bounds import FINENESS
 from dp_metrics.sensitivity.score_bounds import calibration_sums
 from dp_metrics.sensitivity.variance_bounds import variance_sums
 
 
 def sums_of(x, width=1.0):
-    return variance_sums(VarianceAggregate.from_data(np.array(x), capacity=1, bounds=(0.0, width)))
+    return variance_sums(aggregate_of(np.array(x), capacity=1, bounds=(0.0, width)))
 
 
 def test_a_record_moves_the_three_sums_by_their_sensitivity_at_most_and_attains_it():

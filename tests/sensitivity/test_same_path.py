@@ -5,10 +5,10 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from helpers import MAX, loop_over, loss_query
+from helpers import MAX, aggregate_of, loop_over, loss_query
 
 from dp_metrics.sensitivity import variance_windows
-from dp_metrics.sensitivity.exact import BlockSums, VarianceAggregate
+from dp_metrics.sensitivity.exact import BlockSums
 from dp_metrics.sensitivity.variance_windows import least_spreads
 
 pytestmark = pytest.mark.usefixtures("own_error_state")
@@ -32,7 +32,7 @@ def test_sums_take_as_many_passes_whatever_the_size_of_one_record(value, place):
         with mock.patch.object(
             BlockSums, "_add_sigma", autospec=True, side_effect=BlockSums._add_sigma
         ) as passes:
-            VarianceAggregate.from_data(x, capacity=RANKS)
+            aggregate_of(x, capacity=RANKS)
             loss_query(np.abs(x)).stats(RANKS)
         counts.append([call.args[1].size for call in passes.mock_calls])
     assert counts[0] == counts[1] == [N] * 3
@@ -43,7 +43,7 @@ def test_integers_are_as_long_whatever_bits_a_record_has(value):
     """Those that windows are compared by, and those that come out."""
     lengths = []
     for x in (NORMAL, neighbour(value)):
-        aggregate = VarianceAggregate.from_data(x, capacity=RANKS)
+        aggregate = aggregate_of(x, capacity=RANKS)
         spreads = least_spreads(aggregate, RANKS)
         ends = (variance_windows._prefix_sums(end)[1][1:] for end in (aggregate.smallest, aggregate.largest))
         inner = [aggregate.total, aggregate.squares, *itertools.chain(*ends)]
@@ -58,7 +58,7 @@ def test_a_far_outlier_leaves_no_more_windows_in_question(value):
     compared = []
     for x in (NORMAL, neighbour(value)):
         with mock.patch.object(variance_windows, "_spreads", wraps=variance_windows._spreads) as spreads:
-            least_spreads(VarianceAggregate.from_data(x, capacity=RANKS), RANKS)
+            least_spreads(aggregate_of(x, capacity=RANKS), RANKS)
         compared += [len(call.args[2]) for call in spreads.mock_calls]
     assert compared[1] == RANKS
     assert compared[3] <= RANKS + 2
