@@ -46,10 +46,8 @@ class SeededEntropy(Entropy):
     """Words from a seeded NumPy generator instead: reproducible, hence not private."""
 
     def __init__(self, seed: "int | np.integer | np.random.RandomState | np.random.Generator"):
-        if isinstance(seed, np.random.RandomState | np.random.Generator):
-            self._generator = seed
-        else:
-            self._generator = np.random.default_rng(seed)
+        # a Generator stays what it is
+        self._generator = seed if isinstance(seed, np.random.RandomState) else np.random.default_rng(seed)
 
     def words(self, size: int) -> NDArray[np.uint64]:
         """Return the next `size` words of the seeded stream."""

@@ -603,12 +603,12 @@ class NoisySums(Noise):
     def limits(self, output: Output, miss: float) -> Limits:
         """Return limits of the number before the noise."""
         limits = SumsLaw(self.public, self.epsilon).limits(output.drawn["sums"], miss / 2)
-        return limits.within(0.0, self.public.limit)
+        return limits.within(*self.quantity.facts(None, 0).output_range)
 
     @property
     def even_range(self) -> tuple[float, float] | None:
         """The range of the number, if it rises or falls with each sum."""
-        return (0.0, self.public.limit) if self.public.rises else None
+        return self.quantity.facts(None, 0).output_range if self.public.rises else None
 
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if a release about this number of records is mostly noise."""

@@ -207,8 +207,6 @@ class Sums:
         By how much the values of neighbours differ at most, summed over their absolute differences: public.
     combine : callable
         The metric of as many arrays of noisy values, of any size and sign; public.
-    limit : float
-        Public limit of the metric.
     rises : tuple of bool, default=()
         For each of the values whether the metric rises with it, or falls; empty if it does neither.
     fineness : int, default=FINENESS
@@ -218,7 +216,6 @@ class Sums:
     values: tuple[int, ...]
     sensitivity: int
     combine: Callable[..., Floats]
-    limit: float
     rises: tuple[bool, ...] = ()
     fineness: int = FINENESS
 
@@ -244,7 +241,6 @@ def ratio_sums(total: Fraction, n: int, scale: float, limit: float) -> Sums:
         (steps, n * FINENESS - steps),
         FINENESS,
         partial(_ratio, scale=scale, limit=limit, least=float(FINENESS)),
-        limit,
         (True, False),
     )
 

@@ -93,7 +93,7 @@ def calibration_sums(total: int, n: int) -> Sums:
     whole = n * FINENESS
     fineness = 2 * FINENESS
     combine = partial(_share, least=float(fineness))
-    return Sums((whole + steps, whole - steps), fineness, combine, 1.0, (True, False), fineness)
+    return Sums((whole + steps, whole - steps), fineness, combine, (True, False), fineness)
 
 
 def _share(above: Floats, below: Floats, *, least: float) -> Floats:

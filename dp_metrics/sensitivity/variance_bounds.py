@@ -170,7 +170,6 @@ def variance_sums(aggregate: VarianceAggregate) -> Sums:
         (first, n * FINENESS - first - last, last),
         FINENESS + 2,
         partial(_bezier_variance, width=span),
-        rounded_quotient(width**2, 4 << 2 * UNIT_BITS),
     )
 
 

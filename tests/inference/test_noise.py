@@ -180,7 +180,7 @@ def test_the_probability_of_a_miss_is_divided_among_counts_and_sides():
 
 
 def test_the_probability_of_a_miss_is_divided_between_the_limits_of_sums():
-    sums = Sums((70, 30), 1, lambda x, y: x - y, 1.0, 0.4, (True, False))
+    sums = Sums((70, 30), 1, lambda x, y: x - y, (True, False))
     away = Staircase(1 / 3).largest(0.01) + 0.5
     assert SumsLaw(sums, Fraction(1, 3)).limits([70, 30], 0.02)[:2] == (40 - 2 * away, 40 + 2 * away)
 
