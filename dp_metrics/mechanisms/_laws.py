@@ -556,17 +556,15 @@ class GeometricLaw(GridLaw):
 
     Parameters
     ----------
-    grid : EvenGrid or Lattice
-        Public outputs.
+    grid : Grid
+        Public outputs, evenly spaced from number 0 on.
     centre : int
         Number of the metric's own place on the grid.
     noise : Staircase
         What is added to that number.
     """
 
-    grid: EvenGrid | Lattice
-
-    def __init__(self, grid: EvenGrid | Lattice, centre: int, noise: Staircase) -> None:
+    def __init__(self, grid: Grid, centre: int, noise: Staircase) -> None:
         self.grid, self.centre, self.added = grid, centre, noise
 
     def release(self, entropy: Entropy) -> float:
