@@ -208,12 +208,12 @@ class Stages:
 
     def second_law(self, clipped: ClippedSum, private_n: int | None) -> GeometricLaw | SumsLaw:
         """Return the exact law of the second stage, given the clipped sum."""
-        total, most = clipped
+        share, most = clipped
         if private_n is not None:
-            return SumsLaw(ratio_sums(total / most, private_n, rounded(most), self.limit), self.epsilon)
+            return SumsLaw(ratio_sums(share, private_n, rounded(most), self.limit), self.epsilon)
         # the steps are of size C1 / fineness: one record moves the sum by at most `fineness` of them
         fineness = 1 << max(min(_BITS_OF_INDEX - self.n.bit_length(), _BITS), 0)
-        steps = math.floor(fineness * (total / most) + Fraction(1, 2))
+        steps = math.floor(fineness * share + Fraction(1, 2))
         # clipping lowers the metric: a quarter of the mean error upwards makes up for part of that
         steps += min(math.floor(fineness / (4 * self.epsilon)), _LARGEST_OFFSET)
         lattice = Lattice(max(rounded(most / (self.n * fineness)), math.ulp(0.0)), self.limit)

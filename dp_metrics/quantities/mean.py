@@ -450,7 +450,7 @@ class MeanStats:
             total, level = self.total, highest
         else:
             total = self._sum_clipped_at(number, level)
-        return Fraction(total * n, weight), Fraction(level * n, weight)
+        return Fraction(total, level), Fraction(level * n, weight)
 
     def _sum_clipped_at(self, number: int, units: int) -> int:
         """Return the sum of min(term, level) in units of 2**-1074, from the largest terms if they tell it."""

@@ -122,7 +122,7 @@ class OutputBounds(_Fields):
 
 
 ClippedSum: TypeAlias = tuple[Fraction, Fraction]
-"""A clipped sum T, which is private, and the C that a record adds to it at most."""
+"""A clipped sum in units of C, T / C, which is private, and the C that a record adds to T at most."""
 
 Ranks: TypeAlias = tuple[float, Floats, Floats]
 """A statistic, and its lower and upper output bounds at so many ranks."""

@@ -367,6 +367,7 @@ def variance_extremes(
 
     def clipped(width: float) -> ClippedSum:
         exact = Fraction(width)
-        return clipped_squares(aggregate, exact, in_order, middle), exact * exact
+        most = exact * exact
+        return clipped_squares(aggregate, exact, in_order, middle) / most, most
 
     return Extremes(at_ranks, clipped, aggregate.n if private_n else None)
