@@ -213,7 +213,8 @@ class Stages:
             return SumsLaw(ratio_sums(share, private_n, rounded(most), self.limit), self.epsilon)
         # the steps are of size C1 / fineness: one record moves the sum by at most `fineness` of them
         fineness = 1 << max(min(_BITS_OF_INDEX - self.n.bit_length(), _BITS), 0)
-        steps = math.floor(fineness * share + Fraction(1, 2))
+        total, unit = share.as_integer_ratio()
+        steps = (2 * fineness * total + unit) // (2 * unit)
         # clipping lowers the metric: a quarter of the mean error upwards makes up for part of that
         steps += min(math.floor(fineness / (4 * self.epsilon)), _LARGEST_OFFSET)
         lattice = Lattice(max(rounded(most / (self.n * fineness)), math.ulp(0.0)), self.limit)

@@ -276,9 +276,9 @@ def _core_decides(aggregate: VarianceAggregate, dropped: int, width: float, best
     )
     in_tails, of_tails = exact_moments(tails)
     size, total, squares = aggregate.n - tails.size, aggregate.total - in_tails, aggregate.squares - of_tails
-    reach = float_units(width)
+    reach, cost, divisor = float_units(width), best.numerator << _SQUARES, best.denominator
     return not any(
-        best > Fraction(size * centre * centre - 2 * centre * total + squares, 1 << _SQUARES)
+        cost > divisor * (size * centre * centre - 2 * centre * total + squares)
         for centre in (high - reach, low + reach)
     )
 
