@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache, cached_property, partial
+from functools import cached_property, lru_cache, partial
 from html import escape
 from pathlib import Path
 from typing import Any, Literal, Self, overload
@@ -74,7 +74,7 @@ def rendered(page: PrivateEvaluation, sections: Sequence[Section], *, is_whole: 
     return text
 
 
-@cache
+@lru_cache(maxsize=1)
 def _template() -> Any:
     jinja2 = import_extra("jinja2", "report")
     loader = jinja2.PackageLoader("dp_metrics.page", "")
