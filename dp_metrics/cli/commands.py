@@ -19,18 +19,9 @@ from typing import Any
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli import CommandError, tell
+from dp_metrics.cli import CommandError, files, tell
 from dp_metrics.cli.demonstration import add_data, demonstrate, writable
-from dp_metrics.cli.files import (
-    MEDS,
-    Column,
-    Columns,
-    Predictions,
-    Progress,
-    add_file,
-    columns_of,
-    columns_typed,
-)
+from dp_metrics.cli.files import Column, Columns, Predictions, Progress
 from dp_metrics.cli.show import add_limits, add_payer, opened_budget, printed, refusals, show
 from dp_metrics.cli.words import SEVERAL, add_option, add_options, flag, given, metrics_typed, value_of
 from dp_metrics.exceptions import PrivacyBudgetError
@@ -134,9 +125,9 @@ def _silent_about_data() -> Iterator[None]:
 def _columns_of(typed: argparse.Namespace, row: Metric, options: Mapping[str, Any]) -> Columns:
     """Return how the columns of a metric are read: as labels or as numbers, as it and its labels tell."""
     has_labels = "labels" in row.options
-    named = columns_typed(typed)
+    named = files.columns_typed(typed)
     labelled = named if row.predicts_labels else ["y_true"] if has_labels else []
-    return columns_of(named, labelled, options.get("labels") if has_labels else ())
+    return files.columns_of(named, labelled, options.get("labels") if has_labels else ())
 
 
 # Groups
@@ -191,7 +182,7 @@ def add_score(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     """
     row = metrics_typed(words, "--metric", "mse")[-1]
     add_option(parser, add_score, "metric", required=True, metavar="NAME")
-    add_file(parser)
+    files.add_file(parser)
     add_options(parser, row.function, **{row.data[-1]: _PREDICTED if len(row.data) == 2 else ["--column"]})
     _add_groups(parser)
     add_limits(parser)
@@ -290,7 +281,7 @@ def add_evaluate(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
         predicted_boolean_value, subject_id
     """
     own = partial(add_option, parser, add_evaluate)
-    add_file(parser, "?")
+    files.add_file(parser, "?")
     own("y_true")
     own("requirements", "--require", "--requirements", **SEVERAL, metavar="REQUIREMENT")
     own("about", choices=["people", "records"], default="people")
@@ -341,11 +332,11 @@ def run_evaluate(typed: argparse.Namespace) -> int:
 def _page_of(typed: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
     """Return the columns of a page, and its options."""
     groups, group_labels = _groups(typed)
-    named, options = columns_typed(typed), given(typed, private_evaluate) | group_labels
+    named, options = files.columns_typed(typed), given(typed, private_evaluate) | group_labels
     if typed.format == "meds":  # a column that is named counts more than the format
         there = Predictions(typed.predictions, {}, typed.delimiter, typed.decimal).there
         taken = {*named, *(_PREDICTIONS if named.keys() & {*_PREDICTIONS} else ())}
-        named |= {name: [one] for name, one in MEDS.items() if name not in taken and one in there}
+        named |= {name: [one] for name, one in files.MEDS.items() if name not in taken and one in there}
     predictions = named.keys() & {*_PREDICTIONS}
     if "y_true" not in named or not predictions:
         raise CommandError("a page needs --y-true, and --y-pred, --y-score or --y-proba")
@@ -353,7 +344,7 @@ def _page_of(typed: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
         raise CommandError(_OPEN)
     # a baseline is what the first of the predictions is
     labelled = ["y_true", "y_pred", *(["baseline"] if "y_pred" in named else [])]
-    return columns_of(named, labelled, options.get("labels")) | groups, options
+    return files.columns_of(named, labelled, options.get("labels")) | groups, options
 
 
 def _output(typed: argparse.Namespace) -> Path:
@@ -380,7 +371,7 @@ def add_compare(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     On more records, by a sign test; or, with --max-difference, by the mean loss. What is checked when, and
     what the exit codes say, is as for `score`.
     """
-    add_file(parser)
+    files.add_file(parser)
     add_options(parser, private_compare)
     for row in metrics_typed(words, "--loss", "zero_one"):
         if len(row.data) == 2:  # any other loss is refused, whatever its options are
@@ -403,7 +394,7 @@ def add_interval(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
     It is about all people like the records of a file, one record per person. For a metric that `score`
     releases, `score --interval people` costs nothing more.
     """
-    add_file(parser)
+    files.add_file(parser)
     add_options(parser, private_mean_interval, losses=["--column"])
     add_option(parser, private_quantile_interval, "q", "--quantile", required=False)
     add_payer(parser, private_mean_interval)
@@ -415,4 +406,4 @@ def run_interval(typed: argparse.Namespace) -> None:
     if "q" in typed and "cap" in typed:
         raise CommandError("--cap is of the mean: an interval for a quantile needs no cap")
     call = partial(function, **given(typed, function))
-    release(typed, function.__name__, call, columns_of(columns_typed(typed)))
+    release(typed, function.__name__, call, files.columns_of(files.columns_typed(typed)))

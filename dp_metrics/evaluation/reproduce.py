@@ -15,16 +15,7 @@ import numpy as np
 from dp_metrics._packages import import_extra
 from dp_metrics.evaluation import engine, population
 from dp_metrics.evaluation.datasets import DATASETS, Dataset, find_file, get_dataset
-from dp_metrics.evaluation.engine import (
-    ERROR_CAP,
-    PANEL,
-    RIVALS,
-    SAMPLE_SIZE,
-    STUDIES,
-    ResultRow,
-    Study,
-    summarise,
-)
+from dp_metrics.evaluation.engine import ResultRow, Study
 from dp_metrics.evaluation.population import title_of
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._laws import GridLaw
@@ -50,13 +41,13 @@ def panels_of(study: Study, rows: Any) -> Panels:
             "asymmetric sensitivities": partial(_draw_laws, step=(0.2, 3.0), window=(90.0, 130.0)),
         }
     if study.kind == "simulated":
-        points = {RIVALS[name]: scatter_points(rows, name) for name in ("paper", "hazard")}
+        points = {engine.RIVALS[name]: scatter_points(rows, name) for name in ("paper", "hazard")}
         return {
             f"against {rival.title}": partial(_draw_scatter, points=some, colour=rival.colour)
             for rival, some in points.items()
             if len(some)
         }
-    lines = dict(iter(summarise(rows).groupby(PANEL)))
+    lines = dict(iter(engine.summarise(rows).groupby(engine.PANEL)))
     return {
         title_of(task): partial(_draw_errors, study=study, lines=lines[task])
         for task in study.tasks
@@ -143,10 +134,10 @@ def _draw_distances(axes: Any) -> None:
     length = np.ceil(np.abs(t))
     reflective = np.where(t >= 0, np.maximum(length, 1.0) - 0.5, 0.5 - length)
     for name, label, distance in (
-        ("inverse_sensitivity", RIVALS["inverse_sensitivity"].title, length),
+        ("inverse_sensitivity", engine.RIVALS["inverse_sensitivity"].title, length),
         ("paper", "reflective inverse sensitivity (first picture)", reflective),
     ):
-        axes.step(t, distance, where="mid", color=RIVALS[name].colour, linewidth=1.5, label=label)
+        axes.step(t, distance, where="mid", color=engine.RIVALS[name].colour, linewidth=1.5, label=label)
     axes.axhline(0.0, color="0.6", linewidth=0.8)
     axes.set_xticks(range(-4, 5), ["L4", "L3", "L2", "L1", "f", "U1", "U2", "U3", "U4"])
     axes.set_xlabel("output")
@@ -159,8 +150,8 @@ def _draw_laws(axes: Any, *, step: tuple[float, float], window: tuple[float, flo
     step_down, step_up = step
     output_bounds = illustration_bounds(step_down, step_up)
     for name, stride in (("inverse_sensitivity", 1), ("paper", 1), ("hazard", 24)):
-        style = {"color": RIVALS[name].colour, "label": RIVALS[name].title}
-        law: Any = RIVALS[name].make(1.0).output_distribution(output_bounds, _EPSILON)
+        style = {"color": engine.RIVALS[name].colour, "label": engine.RIVALS[name].title}
+        law: Any = engine.RIVALS[name].make(1.0).output_distribution(output_bounds, _EPSILON)
         if isinstance(law, GridLaw):
             # the probability of each output (of each few, where they are dense) spread over the gap below it
             first, last = law.grid.index_at_least(np.array(window))
@@ -219,7 +210,9 @@ def _laid_out(study: Study, panels: Panels, title: str) -> Any:
 def draw_figures(studies: Sequence[Study], rows: Any, output: Path) -> list[Path]:
     """Write every figure for which there are rows as PNG and SVG; return the PNG files."""
     paths = []
-    for study in (STUDIES[study.name] for study in studies):  # the study is whole, whatever part was run
+    for study in (
+        engine.STUDIES[study.name] for study in studies
+    ):  # the study is whole, whatever part was run
         if panels := panels_of(study, rows):
             paths.append(output / f"{study.name}.png")
             draw_figure(study, panels, paths[-1], paths[-1].with_suffix(".svg"))
@@ -233,7 +226,7 @@ def draw_evaluation(study: Study, rows: Sequence[ResultRow], path: Path) -> None
     if not frame["bounded"].all():
         names = dict.fromkeys(rival.mechanism for rival in study.rivals)
         absent = ", ".join(name for name in names if name not in set(frame["mechanism"]))
-        title += f"; errors capped at {ERROR_CAP:g} x the true value"
+        title += f"; errors capped at {engine.ERROR_CAP:g} x the true value"
         title += f"\nleft out, since they need public bounds: {absent}" if absent else ""
     draw_figure(study, panels_of(study, frame), path, title=title)
 
@@ -261,7 +254,7 @@ def _frame(rows: Any, index: str) -> Any:
 
 def _pivot(lines: Any, value: str, columns: str = "mechanism") -> Any:
     """Return one line per panel and epsilon, with a column for each mechanism (or setting)."""
-    return lines.pivot_table(index=[*PANEL, "epsilon"], columns=columns, values=value, sort=False)
+    return lines.pivot_table(index=[*engine.PANEL, "epsilon"], columns=columns, values=value, sort=False)
 
 
 def _by_panel(values: Any) -> Any:
@@ -280,7 +273,7 @@ def tables_of(study: Study, rows: Any) -> dict[str, Any]:
     if study.kind == "simulated":
         title = "Expected error of inverse sensitivity / that of a mechanism, medians by asymmetry"
         return {title: _asymmetries(rows)}
-    lines = summarise(rows)
+    lines = engine.summarise(rows)
     if "unbounded" in set(lines["setting"]):
         return {"With and without bounds": _without_bounds(lines)}
     wide = _pivot(lines, "mean", "setting" if study.name == "beta" else "mechanism")
@@ -295,14 +288,14 @@ def tables_of(study: Study, rows: Any) -> dict[str, Any]:
 
 def overall_tables(rows: Any) -> dict[str, Any]:
     """Return the tables over all panels of variance, cross-entropy, MSE and MAE: DataFrames by title."""
-    lines = summarise(rows[rows["figure"].isin(_COMPARED)])
+    lines = engine.summarise(rows[rows["figure"].isin(_COMPARED)])
     if _DEFAULT not in set(lines["mechanism"]):
         return {}
     wide = _pivot(lines, "mean")
     ratios = wide[[name for name in _RIVALS if name in wide.columns]].div(wide[_DEFAULT], axis=0)
-    ratios = ratios.rename(columns={name: rival.title for name, rival in RIVALS.items()})
+    ratios = ratios.rename(columns={name: rival.title for name, rival in engine.RIVALS.items()})
     groups = ratios.groupby(level="epsilon")
-    lines = lines.set_index([*PANEL, "epsilon"])
+    lines = lines.set_index([*engine.PANEL, "epsilon"])
     own = lines[(lines["mechanism"] == _DEFAULT) & (lines["sampling"] > 0)]
     smallest = lines.index.get_level_values("epsilon").min()
     stopped = _pivot(lines[lines.index.get_level_values("epsilon") == smallest].reset_index(), "stopped")
@@ -323,9 +316,9 @@ def _without_bounds(lines: Any) -> Any:
         if set(part["setting"]) == {"bounded", "unbounded"}:
             median, mean = (_pivot(part, value, "setting") for value in ("median", "mean"))
             free, ratio = part[part["setting"] == "unbounded"], mean["unbounded"] / mean["bounded"]
-            table[RIVALS[name].title] = {
+            table[engine.RIVALS[name].title] = {
                 "medians, without / with": _geometric_mean(median["unbounded"] / median["bounded"]),
-                f"means, capped at {ERROR_CAP:g} x truth, without / with": _geometric_mean(ratio),
+                f"means, capped at {engine.ERROR_CAP:g} x truth, without / with": _geometric_mean(ratio),
                 "the largest of these": ratio.max(),
                 "without: releases above 10 x truth": (free["overshot"] * free["repeats"]).sum(),
                 "of": free["repeats"].sum(),
@@ -343,7 +336,10 @@ def _asymmetries(rows: Any) -> Any:
             part = import_extra("pandas").cut(points["asymmetry"], edges, right=False, labels=[*_ASYMMETRIES])
             ranks = points["asymmetry"].corr(points["ratio"], method="spearman")
             medians = points["ratio"].groupby(part, observed=False).median().to_dict()
-            table[RIVALS[name].title] = medians | {"rank correlation": ranks, "simulations": len(points)}
+            table[engine.RIVALS[name].title] = medians | {
+                "rank correlation": ranks,
+                "simulations": len(points),
+            }
     return _frame(table, "mechanism")
 
 
@@ -361,8 +357,8 @@ def _picture(study: Study, rows: Any) -> str:
 def _numbers(study: Study, rows: Any) -> Any:
     if study.kind != "drawn":
         return None
-    lines = summarise(rows[rows["figure"] == study.name])
-    panels = [*map(title_of, lines[PANEL].itertuples(index=False))]
+    lines = engine.summarise(rows[rows["figure"] == study.name])
+    panels = [*map(title_of, lines[engine.PANEL].itertuples(index=False))]
     names = ["repeats", "mean", "low", "high", "exact", "median", "q95", "bias"]
     return lines[["mechanism", "setting", "epsilon", *names]].set_axis(panels)
 
@@ -372,7 +368,7 @@ def _settings(rows: Any) -> list[Any]:
     settings = {
         "epsilons": drawn["epsilon"].map("{:g}".format),
         "repeats": [str(drawn["repeat"].max() + 1) if len(drawn) else "0"],
-        "records per repeat": [f"{SAMPLE_SIZE} without replacement (all of them if there are fewer)"],
+        "records per repeat": [f"{engine.SAMPLE_SIZE} without replacement (all of them if there are fewer)"],
         "seeds of splits": rows["split_seed"][rows["split_seed"] >= 0].astype(str),
         "versions": rows["versions"].str.replace(";", "; "),
         "git revision": rows["revision"],
@@ -390,11 +386,11 @@ def report_page(rows: Any) -> str:
     template = import_extra("jinja2").Template(text, autoescape=True, **spaces)
     sections = [
         (study, _picture(study, rows), tables_of(study, rows), _numbers(study, rows))
-        for study in STUDIES.values()
+        for study in engine.STUDIES.values()
         if panels_of(study, rows)
     ]
     tables = {"table": _html, "overall": overall_tables(rows), "settings": _settings(rows)}
-    numbers = {"cap": ERROR_CAP, "exact_repeats": engine.EXACT_REPEATS}
+    numbers = {"cap": engine.ERROR_CAP, "exact_repeats": engine.EXACT_REPEATS}
     return str(template.render(sections=sections, **tables, **numbers))
 
 

@@ -16,18 +16,8 @@ from dp_metrics._html import card
 from dp_metrics._packages import import_extra
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.fairness.frame_query import (
-    NO_RECORDS,
-    Cell,
-    Entry,
-    FrameResult,
-    asked_of,
-    check_frame,
-    frame_metrics,
-    margin_of,
-    plan_again,
-    plan_frame,
-)
+from dp_metrics.fairness import frame_query
+from dp_metrics.fairness.frame_query import Cell, Entry, FrameResult
 from dp_metrics.fairness.groups import Groups, public_groups
 from dp_metrics.fairness.intervals import GroupLimits, check_what
 from dp_metrics.inputs.arrays import columns_of, first_records
@@ -238,10 +228,12 @@ class PrivateMetricFrame:
             "group_labels": group_labels, "membership": membership, "overall_share": overall_share,
             "groups": groups, "max_records": max_records, "equal_groups": equal_groups,
         }  # fmt: skip
-        is_single, chosen = not isinstance(metrics, Mapping), frame_metrics(metrics)
+        is_single, chosen = not isinstance(metrics, Mapping), frame_query.frame_metrics(metrics)
         # of its data no more than is public
         places = partial(public_groups, sensitive_features, group_labels) if membership == "public" else None
-        call = partial(Call.of, "frame", asked, places, metrics=asked_of(chosen), is_single=is_single)
+        call = partial(
+            Call.of, "frame", asked, places, metrics=frame_query.asked_of(chosen), is_single=is_single
+        )
         disclosing = [] if groups is None else ["groups"]
         release = Release(PrivateMetricFrame.__name__, terms, disclosing=disclosing, call=call)
         made = partial(
@@ -250,7 +242,9 @@ class PrivateMetricFrame:
         )  # fmt: skip
 
         def read() -> tuple[Together, tuple[Source, ...], dict[str, Any]]:
-            share = check_frame(membership, overall_share, relation=terms.relation, equal_groups=equal_groups)
+            share = frame_query.check_frame(
+                membership, overall_share, relation=terms.relation, equal_groups=equal_groups
+            )
             columns = columns_of(sensitive_features)
             shape, records, _ = first_records(
                 (y_true, y_pred, *columns),
@@ -263,7 +257,7 @@ class PrivateMetricFrame:
             by = Groups.of(group_labels, len(columns))
             if membership == "public":  # the features are as public as the number of records
                 by = by.with_sizes(records)
-            query = plan_frame(chosen, shape, by, overall_share=share)
+            query = frame_query.plan_frame(chosen, shape, by, overall_share=share)
             return query, query.read(records), {"shape": shape, "sizes": by.sizes}
 
         vars(self).update(vars(release.answer(read, made)))
@@ -390,7 +384,7 @@ class PrivateMetricFrame:
         if not several or as_whole(feature) not in range(len(several[0])):
             features = f"from 0 to {len(several[0]) - 1}" if several else "of several: this frame has one"
             raise ValueError(f"feature must be the place of one of the features, {features}.")
-        return frame_of(margin_of((self._entries, self.group_sizes), feature), **self._settings)
+        return frame_of(frame_query.margin_of((self._entries, self.group_sizes), feature), **self._settings)
 
     def numbers(self) -> dict[str, Number]:
         """Return the numbers of the frame with their limits, by name.
@@ -719,7 +713,7 @@ def _over_expected(groups: Sequence[Hashable], scores: Mapping[Hashable, Release
     known = {group: number for group, one in scores.items() for number in over_expected_numbers(one)}
     if not known:
         return
-    empty = Number("", math.nan, OVER_EXPECTED, NO_RECORDS, rests_on=0)
+    empty = Number("", math.nan, OVER_EXPECTED, frame_query.NO_RECORDS, rests_on=0)
     for group in groups:
         one = known.get(group, empty)
         yield replace(one, name=f"{one.metric} in {group_in_words(group)}", group=group)
@@ -746,7 +740,7 @@ def frame_of(result: FrameResult, **settings: Any) -> PrivateMetricFrame:
 def restored_frame(asked: Mapping[str, Any], form: Mapping[str, Any], results: Results) -> PrivateMetricFrame:
     """Return a stored release again."""
     options = asked["options"]
-    query = plan_again(options, form)
+    query = frame_query.plan_again(options, form)
     return frame_of(
         query.combine(results(query)), epsilon=float(asked["epsilon"]),
         relation=Relation(asked["neighboring"]), membership=options["membership"],

@@ -24,17 +24,8 @@ from dp_metrics._html import HtmlRepr
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inference.loss_intervals import mean_interval_query, population_release, value_of
-from dp_metrics.inputs.arrays import (
-    BLOCK,
-    Records,
-    Shape,
-    as_numbers,
-    checked_records,
-    first_records,
-    in_blocks,
-    number_of_persons,
-    read_each,
-)
+from dp_metrics.inputs import arrays
+from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.inputs.losses import RecordLoss, clamp
 from dp_metrics.inputs.options import (
     OR_NO_LIMIT,
@@ -95,12 +86,12 @@ def losses_of_each(records: Records, losses: Sequence[RecordLoss]) -> list[Float
     return [weights.terms(one) / sizes for one in found]
 
 
-def _losses(record_loss: RecordLoss, arrays: Sequence[NDArray[Any]]) -> Floats:
+def _losses(record_loss: RecordLoss, held: Sequence[NDArray[Any]]) -> Floats:
     """Return the loss of each record, in blocks, which do not affect the result."""
-    rows = max(BLOCK // max(prod(array.shape[1:]) for array in arrays), 1)
-    blocks = zip(*(in_blocks(array, rows) for array in arrays), strict=True)
+    rows = max(arrays.BLOCK // max(prod(array.shape[1:]) for array in held), 1)
+    blocks = zip(*(arrays.in_blocks(array, rows) for array in held), strict=True)
     losses = np.concatenate([clamp(record_loss(*block), record_loss.cap) for block in blocks])
-    if losses.shape != arrays[0].shape[:1]:
+    if losses.shape != held[0].shape[:1]:
         raise ValueError("loss must give one number per record.")
     if np.isnan(losses).any():
         raise ValueError("loss must not give NaN.")
@@ -128,7 +119,7 @@ def paired_losses(
         if options:
             raise TypeError(f"A RecordLoss takes no options, such as {min(options)}.")
         name = getattr(loss.loss, "__name__", "loss")
-        return name, (loss, loss), partial(read_each, readers=(_numbers, _numbers))
+        return name, (loss, loss), partial(arrays.read_each, readers=(_numbers, _numbers))
     row, fixed = row_of(loss, "loss")
     if row not in COMPARABLE.values():
         reason = _REFUSED.get(row.name, "it is not the mean of one loss per record")
@@ -151,7 +142,7 @@ def paired_losses(
 def _numbers(records: Records) -> Records:
     """Return numbers of one or two dimensions, for a loss that the caller gave."""
     pairs = zip(("y_true", "y_pred"), records.arrays, strict=True)
-    return checked_records(records, {name: as_numbers(array, name) for name, array in pairs})
+    return arrays.checked_records(records, {name: arrays.as_numbers(array, name) for name, array in pairs})
 
 
 LEAST_P = 0.001
@@ -746,11 +737,11 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
     release = population_release("private_compare", terms, arguments, sample_weight=sample_weight)
 
     def read() -> tuple[Query, Source, Any]:
-        shape, records, persons = first_records(
+        shape, records, persons = arrays.first_records(
             [*data.values()], names=tuple(data), relation=Relation.REPLACE_ONE, **persons_of
         )
         records = replace(records, groups=persons)
-        count = None if persons is None else number_of_persons(persons)
+        count = None if persons is None else arrays.number_of_persons(persons)
         query = comparison_query(loss, shape, options, persons=count, **setting)
         return query, query.read(records), None
 

@@ -16,20 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import Entropy, LazyUniform
+from dp_metrics.inputs import options
 from dp_metrics.inputs.arrays import Records, Shape, loss_block, vector
-from dp_metrics.inputs.options import (
-    MAX_FLOAT,
-    Epsilon,
-    Floats,
-    Relation,
-    check_choice,
-    check_confidence,
-    check_max_loss,
-    check_share,
-    exact_epsilon,
-    limit_of,
-    own_error_state,
-)
+from dp_metrics.inputs.options import Epsilon, Floats, Relation
 from dp_metrics.mechanisms._base import Mechanism, ceil_ranks
 from dp_metrics.mechanisms._laws import Grid, Integers
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw, largest_ratio, public_grid, share_of_rank
@@ -80,8 +69,8 @@ def _interval_of(body: Callable[P, Interval]) -> Callable[P, Interval]:
         terms = Terms.of(**{each: given.pop(each) for each in SETTINGS & given.keys()})
         refused = {each: given.pop(each) for each in PER_RECORD & given.keys()}
         found = population_release(name, terms, given, **refused)
-        options = {each: value for each, value in given.items() if each != "losses"}
-        asked: Any = body(None, **options)  # type: ignore[arg-type]
+        of_body = {each: value for each, value in given.items() if each != "losses"}
+        asked: Any = body(None, **of_body)  # type: ignore[arg-type]
 
         def read() -> tuple[Query, Source, Any]:
             shape, records = Records.of((given["losses"],), relation=Relation.REPLACE_ONE)
@@ -92,7 +81,7 @@ def _interval_of(body: Callable[P, Interval]) -> Callable[P, Interval]:
         return interval
 
     release.__signature__ = signature  # type: ignore[attr-defined]
-    return own_error_state(release)
+    return options.own_error_state(release)
 
 
 _CAP = Fraction(99, 100)  # the quantile that becomes a cap
@@ -133,7 +122,7 @@ def mean_interval_query(
         What a mean of 0, and a mean at the limit, is called in the interval.
     """
     part = integers_of(partial(_sums_of_records, limit=limit), 2, FINENESS + 1)
-    sure = check_confidence(confidence)
+    sure = options.check_confidence(confidence)
     return Query((part,), reader, partial(_normal_interval, confidence=sure, about=about, low=low, high=high))
 
 
@@ -312,19 +301,21 @@ def private_mean_interval(
 
 def mean_query(_: Shape, *, max_loss: Any, cap: Any, confidence: Any, epsilon: Any = None) -> Query:
     """Return the query of an interval for the mean of losses, or raise if an argument is invalid."""
-    check_choice(cap, "cap", ("private", None))
-    limit = check_max_loss(max_loss)
+    options.check_choice(cap, "cap", ("private", None))
+    limit = options.check_max_loss(max_loss)
     if (limit is None) == (cap is None):
         given = "neither" if cap is None else "both"
         raise ValueError(
             "private_mean_interval needs max_loss, a public limit of one loss, or cap='private', which buys "
             f"one; {given} was given. private_quantile_interval needs none."
         )
-    reader = partial(_clipped, limit=limit_of(limit))
+    reader = partial(_clipped, limit=options.limit_of(limit))
     if limit is None:
         useless: dict[str, Any] = {"mostly_noise": _LEAST_RECORDS, "noise_note": _LOW_CAP}
-        part = CappedSumsOf(np.asarray, _rank_of_cap, MAX_FLOAT, _sums, 2, FINENESS + 1, **useless)
-        return Query((part,), reader, partial(_capped_interval, confidence=check_confidence(confidence)))
+        part = CappedSumsOf(np.asarray, _rank_of_cap, options.MAX_FLOAT, _sums, 2, FINENESS + 1, **useless)
+        return Query(
+            (part,), reader, partial(_capped_interval, confidence=options.check_confidence(confidence))
+        )
     about = f"The mean of the loss, clipped to max_loss, {POPULATION_NOTE}"
     return mean_interval_query(reader, confidence=confidence, about=about, limit=limit, high=limit)
 
@@ -374,7 +365,7 @@ class OrderSearch(Mechanism):
     ) -> int:
         """Return ceil(ln(1e4 K / 256) / eps2), for K cells: what lies beyond has a negligible hazard."""
         cells = self.grid(output_range[1]).last
-        eps2 = float(share_of_rank(exact_epsilon(epsilon), monotonic=True))
+        eps2 = float(share_of_rank(options.exact_epsilon(epsilon), monotonic=True))
         return ceil_ranks(math.log(max(1e4 * cells / PEAK, math.e)) / max(eps2, math.ulp(0.0)), n)
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> HazardLaw:
@@ -382,7 +373,7 @@ class OrderSearch(Mechanism):
         low, limit = output_bounds.output_range
         if low != 0.0 or not output_bounds.monotonic:
             raise ValueError("OrderSearch is for order statistics of numbers that are at least 0.")
-        ratio = largest_ratio(share_of_rank(exact_epsilon(epsilon), monotonic=True))
+        ratio = largest_ratio(share_of_rank(options.exact_epsilon(epsilon), monotonic=True))
         law = DownwardLaw if self.downward else HazardLaw
         return law(self.grid(limit), output_bounds, ratio)
 
@@ -558,9 +549,9 @@ def quantile_query(
     calls the quantile by its `name`. With a `rank` the interval is that of the loss of these records that has
     it, counted from 1, whatever all people are.
     """
-    share, sure, (reader, values) = check_share(q, "q"), check_confidence(confidence), reads
-    cap = check_max_loss(max_loss)
-    limit = limit_of(cap)
+    share, sure, (reader, values) = options.check_share(q, "q"), options.check_confidence(confidence), reads
+    cap = options.check_max_loss(max_loss)
+    limit = options.limit_of(cap)
     if not shape.n:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     found = rank_searches(shape.n, share, epsilon, miss=1 - sure, limit=limit, rank=rank)
@@ -622,7 +613,7 @@ def rank_searches(
             ranks = search.count_ranks(epsilon, n=n, monotonic=True, output_range=(0.0, limit))
             best = _largest_rank(n, law, largest_ratio(eps2), ranks, miss)
             if best:
-                needed = _NEEDED_FROM_LARGEST_FLOAT if downward and limit == MAX_FLOAT else _NEEDED
+                needed = _NEEDED_FROM_LARGEST_FLOAT if downward and limit == options.MAX_FLOAT else _NEEDED
                 useful = math.ceil(needed / max(beyond, _LEAST_SHARE))
                 fixed = partial(_fixed, rank=n + 1 - best if downward else best)
                 part = OrderOf(loss_block, fixed, limit, mostly_noise=useful, noise_note=_USELESS)
@@ -669,7 +660,7 @@ def _interval(
     """Return the interval that follows from the outputs of the searches."""
     lower, upper = 0.0, math.inf if cap is None else cap
     for value, search in zip(released.values, searches, strict=True):
-        grid = search.grid(limit_of(cap))
+        grid = search.grid(options.limit_of(cap))
         number = int(grid.index_at_least(np.array([value]))[0])
         if not search.downward:
             lower = float(grid.points(np.array([max(number - _CELLS, 0)]))[0])

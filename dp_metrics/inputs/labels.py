@@ -15,36 +15,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.arrays import (
-    COMPLEX,
-    MISSING,
-    NAIVE,
-    NO_LABELS,
-    SEVERAL_COLUMNS,
-    ZONED,
-    ArgumentShape,
-    Moment,
-    Records,
-    Shape,
-    array_of,
-    as_numbers,
-    as_vector,
-    check_columns,
-    checked_records,
-    exact,
-    flattened,
-    float_block,
-    in_blocks,
-    is_a,
-    is_missing,
-    is_several,
-    kind_of_times,
-    moment_of,
-    name_key,
-    quietly,
-    refuse_unread,
-    unstated_columns,
-)
+from dp_metrics.inputs import arrays
+from dp_metrics.inputs.arrays import ArgumentShape, Moment, Records, Shape
 from dp_metrics.inputs.options import as_whole
 
 _EXACT_AS_FLOATS = 2**53
@@ -58,13 +30,13 @@ _PASS_LABELS = f"Pass labels, such as predict gives, and not probabilities or sc
 
 def as_listed(labels: Any, name: str) -> NDArray[Any]:
     """Return public labels in the order in which they were listed, each of them as it was."""
-    refuse_unread(labels)
+    arrays.refuse_unread(labels)
     is_list = isinstance(labels, Sequence) and not isinstance(labels, str | bytes)
     if not is_list and not hasattr(labels, "__array__"):
         raise ValueError(f"{name} must be a list or a 1d array of the public labels.")
-    if is_list and any(isinstance(moment_of(label), Moment) for label in labels):
+    if is_list and any(isinstance(arrays.moment_of(label), Moment) for label in labels):
         return _as_objects(labels)  # NumPy would give all of them one unit
-    array = np.asarray(labels) if is_list else array_of(labels)
+    array = np.asarray(labels) if is_list else arrays.array_of(labels)
     if array.ndim != 1 or array.dtype.kind not in "biufUOmM":
         raise ValueError(f"{name} must be a list or a 1d array of the public labels.")
     if array.dtype.kind in "mM":
@@ -87,7 +59,7 @@ def sorted_labels(labels: NDArray[Any], name: str = "labels") -> NDArray[Any]:
         return np.unique(labels)
     listed = labels.tolist()
     with contextlib.suppress(TypeError, ArithmeticError):  # NaN of Decimal cannot be compared
-        first = {moment_of(label): label for label in listed}
+        first = {arrays.moment_of(label): label for label in listed}
         if len({one.kind for one in first if type(one) is Moment}) < 2:
             return _as_objects([first[one] for one in sorted(first)])
     members: list[Any] = list(type(listed[0])) if isinstance(listed[0], Enum) else []
@@ -167,21 +139,21 @@ class LabelSet:
         The records may be looked at again, even after the spend. So objects, which may answer otherwise then,
         are replaced by the public labels that they are equal to.
         """
-        array = array_of(data)
+        array = arrays.array_of(data)
         if self.known.dtype.kind in "biuf":
             no_numbers = (
                 f"{name} holds labels that are no numbers: pass {self.name}=[...], the public label set."
             )
             if array.dtype.kind in "mM":
                 raise ValueError(no_numbers)
-            return as_vector(array, name, no_numbers)
+            return arrays.as_vector(array, name, no_numbers)
         if array.dtype.kind in "biufcUmM" and _sorts_of(array) not in map(_sort_in_arrays, self.known):
             # the type of an array is public, so that this one is refused without a record too
             listed = reprlib.repr(self.known.tolist())
             raise ValueError(f"{name} holds {_sorts_of(array)}, which are not in {self.name}={listed}.")
-        y = flattened(_as_any_labels(array, name))
+        y = arrays.flattened(_as_any_labels(array, name))
         if y.ndim != 1:
-            raise ValueError(SEVERAL_COLUMNS.format(name))
+            raise ValueError(arrays.SEVERAL_COLUMNS.format(name))
         return self.known[self.sorted_codes(y, name)] if y.dtype.kind == "O" else y
 
     def codes(self, block: NDArray[Any], name: str) -> NDArray[np.intp]:
@@ -191,7 +163,7 @@ class LabelSet:
     def sorted_codes(self, block: NDArray[Any], name: str = "y_true") -> NDArray[np.intp]:
         """Return the place of each label among the sorted ones; all must be in the label set."""
         if self.known.dtype.kind in "biuf":
-            y = float_block(block, name)
+            y = arrays.float_block(block, name)
             known = self.known.astype(np.float64)
             codes = np.minimum(np.searchsorted(known, y), known.size - 1)
             found, read = known[codes] == y, y
@@ -205,21 +177,21 @@ class LabelSet:
 
 def places_among(block: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
     """Return the position of each of one column among listed labels; -1 of what is none, whatever it is."""
-    lookup = {label: position for position, label in enumerate(exact(labels))}
-    objects = exact(block)
+    lookup = {label: position for position, label in enumerate(arrays.exact(labels))}
+    objects = arrays.exact(block)
     with contextlib.suppress(Exception):  # one is not hashable, or has an equality of its own
         return np.fromiter(map(lookup.get, objects, repeat(-1)), dtype=np.intp, count=len(objects))
-    places = [quietly(lookup.get, one) for one in objects]
+    places = [arrays.quietly(lookup.get, one) for one in objects]
     return np.array([-1 if place is None else place for place in places], dtype=np.intp)
 
 
 def _not_among(labels: NDArray[Any], name: str, option: str, label: Any) -> ValueError:
     """Return the refusal of a label that is not in the public set; what it says no other record changes."""
-    if is_missing(label):
-        return ValueError(MISSING.format(name))
-    first = map(moment_of, (label, labels.tolist()[0]))
+    if arrays.is_missing(label):
+        return ValueError(arrays.MISSING.format(name))
+    first = map(arrays.moment_of, (label, labels.tolist()[0]))
     of_label, of_labels = (one.kind if type(one) is Moment else "" for one in first)
-    if {of_label, of_labels} == {NAIVE, ZONED}:
+    if {of_label, of_labels} == {arrays.NAIVE, arrays.ZONED}:
         return ValueError(_ZONES.format(name, of_label, option, of_labels))
     refusal = f"{name} contains a label that is not in {option}={reprlib.repr(labels.tolist())}"
     are_whole = labels.dtype.kind in "biuf" and (labels == np.floor(labels)).all()
@@ -262,7 +234,7 @@ def _differing(true: NDArray[Any], pred: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _with_moments(labels: NDArray[Any]) -> NDArray[Any]:
     """Return labels with dates, times and durations in their exact form."""
-    return _as_objects(exact(labels)).reshape(labels.shape) if labels.dtype.kind in "mMO" else labels
+    return _as_objects(arrays.exact(labels)).reshape(labels.shape) if labels.dtype.kind in "mMO" else labels
 
 
 def _check_same_sorts(true: NDArray[Any], pred: NDArray[Any]) -> None:
@@ -272,7 +244,7 @@ def _check_same_sorts(true: NDArray[Any], pred: NDArray[Any]) -> None:
     if not differs.any():
         return
     of_true, of_pred = (sorts[differs][0] for sorts in both)
-    if {of_true, of_pred} == {NAIVE, ZONED}:
+    if {of_true, of_pred} == {arrays.NAIVE, arrays.ZONED}:
         raise ValueError(_ZONES.format("y_true", of_true, "y_pred", of_pred))
     if {of_true, of_pred} == {_NUMBERS, _TEXT}:
         raise ValueError("Mix of label input types (string and number)")
@@ -282,7 +254,7 @@ def _check_same_sorts(true: NDArray[Any], pred: NDArray[Any]) -> None:
 def _sorts_of(labels: NDArray[Any]) -> Any:
     """Return of which sort labels are: one word for all of them, or an array of words."""
     if labels.dtype.kind in "mM":
-        return kind_of_times(labels.dtype)
+        return arrays.kind_of_times(labels.dtype)
     if labels.dtype.kind != "O":
         return _TEXT if labels.dtype.kind == "U" else _NUMBERS
     objects = labels.ravel().tolist()
@@ -296,12 +268,12 @@ def _sorts_of(labels: NDArray[Any]) -> Any:
 
 def _sort_in_arrays(label: Any) -> str:
     """Return of which sort are the arrays of one type that may hold a public label."""
-    read = moment_of(label)
+    read = arrays.moment_of(label)
     if type(read) is Moment:
         return read.kind
-    if is_a(label, str):
+    if arrays.is_a(label, str):
         return _TEXT
-    return _NUMBERS if is_a(label, Number) else ""
+    return _NUMBERS if arrays.is_a(label, Number) else ""
 
 
 def _as_any_labels(data: Any, name: str) -> NDArray[Any]:
@@ -310,21 +282,21 @@ def _as_any_labels(data: Any, name: str) -> NDArray[Any]:
     What is not in one goes into an array of objects, so that one record's type cannot change how another is
     read.
     """
-    array = array_of(data)
+    array = arrays.array_of(data)
     if array.dtype.kind not in "biufUmM":
         array = array.astype(object)
-    check_columns(array, name, "1d")
+    arrays.check_columns(array, name, "1d")
     return array
 
 
 def _check_labels_of_block(block: NDArray[Any], name: str) -> None:
     if block.dtype.kind == "f":
-        values = float_block(block, name)
+        values = arrays.float_block(block, name)
         if (values != np.floor(values)).any():
             given = f"continuous targets: {name} holds numbers that are not whole. {_PASS_LABELS}"
             raise ValueError(_CANNOT.format(given))
     elif block.dtype.kind in "mM" and np.isnat(block).any():
-        raise ValueError(MISSING.format(name))
+        raise ValueError(arrays.MISSING.format(name))
     elif block.dtype.kind == "O":
         _check_label_objects(block, name)
 
@@ -334,16 +306,18 @@ def _check_label_objects(array: NDArray[Any], name: str) -> None:
     if set(map(type, objects)) <= _ORDINARY:  # far faster than to look at each
         return
     odd = [label for label in objects if type(label) not in _ORDINARY]
-    _check_labels_of_block(np.array([x for x in odd if is_a(x, (float, np.floating))], np.float64), name)
+    _check_labels_of_block(
+        np.array([x for x in odd if arrays.is_a(x, (float, np.floating))], np.float64), name
+    )
     for label in odd:
-        if is_a(label, (complex, np.complexfloating)):
-            raise ValueError(COMPLEX)
-        if is_several(label):
+        if arrays.is_a(label, (complex, np.complexfloating)):
+            raise ValueError(arrays.COMPLEX)
+        if arrays.is_several(label):
             raise ValueError(
                 f"{name} should hold one label per record, or an array of one column per output."
             )
-        if is_missing(label):
-            raise ValueError(MISSING.format(name))
+        if arrays.is_missing(label):
+            raise ValueError(arrays.MISSING.format(name))
 
 
 # Readers: of labels, and of the columns of probabilities or scores that belong to them
@@ -431,7 +405,9 @@ class LabelColumns:
         order = None if form.names is None else _order(form.names, listed, columns, name, of_one)
         unstated = None
         if labels is None:
-            unstated = unstated_columns(Shape((form,)), remedy="labels=[...], or an array, which has a shape")
+            unstated = arrays.unstated_columns(
+                Shape((form,)), remedy="labels=[...], or an array, which has a shape"
+            )
         return cls(listed, columns, order, unstated, 1 if of_one is None else of_one)
 
 
@@ -446,10 +422,10 @@ def _order(
             raise ValueError(_ONE_UNSORTED.format(**shown, last=known[-1]))
         other = known[1] if positive == 0 else known[0]
         # a column named by the number 0 may just as well be the first one of a table
-        if len(names) == 1 and isinstance(names[0], str) and names[0] == name_key(other):
+        if len(names) == 1 and isinstance(names[0], str) and names[0] == arrays.name_key(other):
             raise ValueError(_ONE_OTHER.format(**shown))
         return None
-    found, wanted = ([name_key(one) for one in several] for several in (names, known))
+    found, wanted = ([arrays.name_key(one) for one in several] for several in (names, known))
     # a table that nobody gave names has the numbers 0, 1, 2 and so on
     are_names = [*map(as_whole, names)] != [*range(len(names))]
     if are_names and {*found} & {*wanted}:
@@ -467,27 +443,27 @@ def wrong_labels(records: Records, *, columns: int) -> Records:
 
     The records may be looked at again, even after the spend, when objects may answer otherwise.
     """
-    arrays = {"y_true": records.array(0, columns), "y_pred": records.array(1, columns)}
-    true, pred = (flattened(_as_any_labels(y, name)) for name, y in arrays.items())
-    checked = checked_records(records, {"y_true": true, "y_pred": pred})
+    both = {"y_true": records.array(0, columns), "y_pred": records.array(1, columns)}
+    true, pred = (arrays.flattened(_as_any_labels(y, name)) for name, y in both.items())
+    checked = arrays.checked_records(records, {"y_true": true, "y_pred": pred})
     if true.shape[1:] != pred.shape[1:]:
         given = f"a mix of targets with one and several outputs. {_OF_PROBABILITIES}"
         raise ValueError(_CANNOT.format(given))
     if "O" not in (true.dtype.kind, pred.dtype.kind):
         _check_same_sorts(true, pred)  # the types of arrays are public, and refused without a record too
-    parts = map(_differing, in_blocks(true), in_blocks(pred))
+    parts = map(_differing, arrays.in_blocks(true), arrays.in_blocks(pred))
     return replace(checked, arrays=(np.concatenate([np.zeros(0, np.bool_), *parts]),))
 
 
 def labels_and_columns(records: Records, *, columns: LabelColumns, name: str) -> Records:
     """Return labels, and probabilities or scores in the columns of the sorted labels, or in one of two."""
-    held = f"probabilities, {NO_LABELS}" if name == "y_proba" else _SCORES
-    numbers = as_numbers(records.array(1, columns.columns), name, f"{name} should hold {held}.")
+    held = f"probabilities, {arrays.NO_LABELS}" if name == "y_proba" else _SCORES
+    numbers = arrays.as_numbers(records.array(1, columns.columns), name, f"{name} should hold {held}.")
     if numbers.ndim == 1:
         numbers = numbers[:, np.newaxis]
     elif columns.order is not None:
         numbers = numbers[:, columns.order]
-    return checked_records(records, {"y_true": columns.labels.array(records.array(0)), name: numbers})
+    return arrays.checked_records(records, {"y_true": columns.labels.array(records.array(0)), name: numbers})
 
 
 def labels_and_scores(records: Records, *, columns: LabelColumns, name: str = "y_score") -> Records:

@@ -12,16 +12,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from dp_metrics.inputs.arrays import (
-    ArgumentShape,
-    Records,
-    Shape,
-    asked_of_persons,
-    check_same_columns,
-    first_records,
-    is_collection,
-    read_each,
-)
+from dp_metrics.inputs import arrays
+from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape
 from dp_metrics.inputs.options import Floats, Relation
 from dp_metrics.metrics._settings import completed_signature, shares_docstring
 from dp_metrics.release.query import Query, Source, Terms
@@ -143,7 +135,7 @@ class Metric:
             made = Call.of("metric", {**(data or {}), **given})
             if of_records is None:
                 return made
-            return replace(made, of_records=lambda: {**of_records(), **asked_of_persons(given)})
+            return replace(made, of_records=lambda: {**of_records(), **arrays.asked_of_persons(given)})
 
         return Release(self.name, terms, disclosing=self.disclosing(options), call=call)
 
@@ -171,7 +163,7 @@ class Metric:
             if settings.pop(name) is not None:
                 raise ValueError(f"{self.name} takes no {name}: {reason}.")
         options = {name: settings.pop(name) for name in self.options}
-        if any(map(is_collection, [*data.values(), *map(options.get, WEIGHTS)])):
+        if any(map(arrays.is_collection, [*data.values(), *map(options.get, WEIGHTS)])):
             from dp_metrics.metrics.summary import released_from_collections  # which needs the metrics
 
             return released_from_collections(self, data, options, Terms.of(**settings))
@@ -200,7 +192,7 @@ class Metric:
         public = {name: options.get(name, self.options[name]) for name in PER_RECORD if name in self.options}
         if "max_records" not in self.options:
             return Records.of(data, relation=relation, **public)
-        return first_records(data, names=self.data, relation=relation, is_all=is_all, **public)[:2]
+        return arrays.first_records(data, names=self.data, relation=relation, is_all=is_all, **public)[:2]
 
     def form(
         self, columns: int | None = None, resolution: float | None = None, n: int | None = None
@@ -221,7 +213,7 @@ class Metric:
 
     def planned(self, shape: Shape, options: Mapping[str, Any]) -> Query:
         """Return the query of records of a public form, or raise if the options or the form are invalid."""
-        check_same_columns(shape)
+        arrays.check_same_columns(shape)
         given = {name: value for name, value in {**self.options, **options}.items() if name not in PER_RECORD}
         with np.errstate(all="ignore"):
             asked = inspect.unwrap(self.function)(*(None for _ in self.data), **given)
@@ -234,7 +226,7 @@ class Metric:
         """Return the query of each of several predictions of one truth, and what reads records for all."""
         true, *predictions = shape.arguments
         queries = [self.planned(Shape((true, one), shape.n), options) for one in predictions]
-        return queries, partial(read_each, readers=tuple([query.reader for query in queries]))
+        return queries, partial(arrays.read_each, readers=tuple([query.reader for query in queries]))
 
 
 _metrics: dict[str, Metric] = {}

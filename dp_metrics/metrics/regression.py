@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dp_metrics.inputs import losses
+from dp_metrics.inputs import losses, options
 from dp_metrics.inputs.arrays import (
     Shape,
     check_multioutput,
@@ -20,16 +20,7 @@ from dp_metrics.inputs.arrays import (
     unstated_columns,
 )
 from dp_metrics.inputs.losses import Loss, RecordLoss
-from dp_metrics.inputs.options import (
-    MAX_FLOAT,
-    Floats,
-    MultiOutput,
-    as_real,
-    check_bounds,
-    check_max_loss,
-    check_share,
-    sum_in_order,
-)
+from dp_metrics.inputs.options import Floats, MultiOutput
 from dp_metrics.mechanisms._base import NO_RATIO
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import UNIT, asks, private
@@ -86,7 +77,7 @@ def error_query(
 
 def r2_query(shape: Shape, *, bounds: Any, multioutput: Any, error_share: Any) -> Query:
     """Return the query of R^2 of each output, from a mean squared error and a variance, averaged."""
-    share = check_share(error_share, "error_share")
+    share = options.check_share(error_share, "error_share")
     columns, weights, form = _outputs(shape, multioutput)
     of_record, k = record_loss(losses.squared_error, bounds), len(columns)
     errors = [MeanOf(of_record, column) for column in columns]
@@ -104,7 +95,7 @@ def r2_from_parts(error: float, variance: float) -> float:
     if variance == 0:
         return 1.0 if error == 0 else 0.0
     # Python divides floats without a warning; what overflows is infinite
-    return max(1.0 - error / variance, -MAX_FLOAT)
+    return max(1.0 - error / variance, -options.MAX_FLOAT)
 
 
 def _of_each(
@@ -136,7 +127,7 @@ class _Scores:
         k = len(of_parts) // 2
         ends = [_score_limits(*pair) for pair in zip(of_parts[:k], of_parts[k:], strict=True)]
         lower, upper = (_combined([end[side] for end in ends], self.output_weights) for side in (0, 1))
-        is_missing = any(low <= -MAX_FLOAT for low, _ in ends)
+        is_missing = any(low <= -options.MAX_FLOAT for low, _ in ends)
         if is_missing and not isinstance(lower, np.ndarray):
             lower = -math.inf
         return Limits(lower, upper, NO_RATIO if is_missing else "")
@@ -145,10 +136,10 @@ class _Scores:
 def _score_limits(error: Limits, variance: Limits) -> tuple[float, float]:
     """Return limits of 1 - error / variance; where the variance is 0 that is 1 or 0 by definition."""
     may_vanish = variance.lower <= 0
-    lower = -MAX_FLOAT if may_vanish else max(1 - error.upper / variance.lower, -MAX_FLOAT)
+    lower = -options.MAX_FLOAT if may_vanish else max(1 - error.upper / variance.lower, -options.MAX_FLOAT)
     if error.lower <= 0:
         return lower, 1.0
-    upper = max(1 - error.lower / variance.upper if variance.upper > 0 else 0.0, -MAX_FLOAT)
+    upper = max(1 - error.lower / variance.upper if variance.upper > 0 else 0.0, -options.MAX_FLOAT)
     return lower, max(upper, 0.0) if may_vanish else upper
 
 
@@ -167,7 +158,7 @@ def _outputs(shape: Shape, multioutput: Any) -> tuple[Sequence[int | None], Outp
 
 def record_loss(loss: Loss, bounds: Any, max_loss: Any = None, check: Check | None = None) -> RecordLoss:
     """Return the loss of a record, within the public limits."""
-    cap, limits = check_max_loss(max_loss), check_bounds(bounds)
+    cap, limits = options.check_max_loss(max_loss), options.check_bounds(bounds)
     return RecordLoss(
         loss,
         reads=(partial(float_block, name="y_true"), partial(float_block, name="y_pred")),
@@ -182,9 +173,11 @@ def _combined(values: Sequence[float], output_weights: OutputWeights) -> float |
     if isinstance(output_weights, str):
         return np.array(values)
     weights: list[float] = [1.0] * len(values) if output_weights is None else output_weights.tolist()
-    total = sum_in_order(weights)
-    mean = sum_in_order(value * (weight / total) for value, weight in zip(values, weights, strict=True))
-    return min(max(mean, -MAX_FLOAT), MAX_FLOAT)
+    total = options.sum_in_order(weights)
+    mean = options.sum_in_order(
+        value * (weight / total) for value, weight in zip(values, weights, strict=True)
+    )
+    return min(max(mean, -options.MAX_FLOAT), options.MAX_FLOAT)
 
 
 @private("sklearn.metrics.mean_squared_error", greater_is_better=False, limit=UNIT)
@@ -435,7 +428,7 @@ def private_mean_squared_log_error(
     >>> 0.02 < msle < 0.08  # exactly 0.04
     True
     """
-    limits = check_bounds(settings["bounds"])
+    limits = options.check_bounds(settings["bounds"])
     if limits is not None and limits[0] <= -1:
         raise ValueError("The lower one of bounds must be above -1.")
     return asks(error_query, losses.squared_log_error, check=_check_above_minus_one, **settings)
@@ -474,7 +467,7 @@ def private_mean_pinball_loss(
     >>> 0.2 < loss < 0.6  # exactly 0.35
     True
     """
-    share = as_real(alpha)
+    share = options.as_real(alpha)
     if not 0 <= share <= 1:
         raise ValueError("alpha must be a number in [0, 1].")
     loss = partial(losses.pinball_loss, alpha=share)

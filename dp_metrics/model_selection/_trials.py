@@ -37,16 +37,7 @@ from dp_metrics._random import (
     preserved_global_generators,
     reseed_global_generators,
 )
-from dp_metrics.inputs.arrays import (
-    array_of,
-    check_same_length,
-    columns_of,
-    is_missing,
-    number_of_records,
-    quietly,
-    rows_of,
-    type_of_floats,
-)
+from dp_metrics.inputs import arrays
 from dp_metrics.inputs.labels import as_listed, places_among, sorted_labels
 from dp_metrics.inputs.models import FAR, as_float64, ask, columns_by_label, no_response, response_method
 from dp_metrics.inputs.options import Floats, Relation
@@ -97,7 +88,10 @@ def check_records(X: Any, X_val: Any, *, allow_nan: bool) -> None:
     if hasattr(X, "columns") and hasattr(X_val, "columns") and list(X.columns) != list(X_val.columns):
         raise ValueError("The feature names of X_val should match those of X, in the same order.")
     allowed, given = (
-        [_held(array_of(one)) for one in ([table.data] if issparse(table) else columns_of(table))]
+        [
+            _held(arrays.array_of(one))
+            for one in ([table.data] if issparse(table) else arrays.columns_of(table))
+        ]
         for table in (known, new)
     )
     odd = set().union(*given) - set().union(*allowed)
@@ -137,7 +131,7 @@ def _held(column: NDArray[Any]) -> set[str]:
     kind = column.dtype.kind
     if kind == "O":
         elements = column.ravel().tolist()
-        held = {_MISSING if is_missing(one) else _kind(type(one)) for one in elements}
+        held = {_MISSING if arrays.is_missing(one) else _kind(type(one)) for one in elements}
         return held | {_TOO_LARGE for one in elements if abs(_number(one)) > _LARGEST}
     held = {_kind(column.dtype.type)}
     if kind in "fcmM" and np.isnan(column).any():
@@ -185,7 +179,7 @@ def read_response(response: Any, method: str, classes: Any, y: Any) -> Any:
         for column, element in enumerate(_elements(record, columns)):
             row[column] = element  # NumPy would look into a list of them
     array = array.reshape(len(records), *shape)
-    return array if method == "predict" else _numbers(array).astype(type_of_floats(response, array))
+    return array if method == "predict" else _numbers(array).astype(arrays.type_of_floats(response, array))
 
 
 def _elements(record: Any, columns: int) -> list[Any]:
@@ -396,9 +390,9 @@ def score_of(
             response = valid_response(scorer.function, response, targets, labels)
             if relation_of(scorer).private_n:
                 response = as_float64(response)
-            if number_of_records(y_val) == 0:
+            if arrays.number_of_records(y_val) == 0:
                 # the metric refuses of one record what it would refuse of any
-                release_score(scorer, labels, method, response, rows_of(_sliceable(y), slice(1)))
+                release_score(scorer, labels, method, response, arrays.rows_of(_sliceable(y), slice(1)))
                 response = response[1:]
             score = release_score(scorer, labels, method, response, y_val, sample_weight_val)
     except KeyboardInterrupt:  # the user interrupts, and sees where the search was
@@ -477,15 +471,15 @@ def check_data(
             raise ValueError(f"The search requires {name} to be passed, but {what} is None.")
     of_validation = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
     for several in ({"X": X, "y": y}, of_validation):
-        check_same_length(several, relation=Relation.ADD_OR_REMOVE_ONE)  # n may be private
-    n_samples, n_validation = number_of_records(y), number_of_records(y_val)
+        arrays.check_same_length(several, relation=Relation.ADD_OR_REMOVE_ONE)  # n may be private
+    n_samples, n_validation = arrays.number_of_records(y), arrays.number_of_records(y_val)
     if n_samples == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: X and y are empty.")
     check_records(X, X_val, allow_nan=allow_nan)
     if n_validation == 0:
-        X_val, y_val = rows_of(X, slice(1)), rows_of(_sliceable(y), slice(0))
+        X_val, y_val = arrays.rows_of(X, slice(1)), arrays.rows_of(_sliceable(y), slice(0))
     data = X, y, X_val, y_val, sample_weight_val
-    if quietly(copy.deepcopy, data) is None:
+    if arrays.quietly(copy.deepcopy, data) is None:
         raise TypeError("X, y, X_val, y_val and the weights must be such that copy.deepcopy can copy them.")
     return data
 

@@ -29,18 +29,7 @@ from dp_metrics.inputs.options import (
     warn_of_large_epsilon,
 )
 from dp_metrics.metrics import metric_of
-from dp_metrics.model_selection._trials import (
-    COST,
-    best_of_geometric,
-    check_candidates,
-    check_data,
-    draw,
-    public_classes,
-    public_response,
-    score_of,
-    unfitted,
-    unobserved,
-)
+from dp_metrics.model_selection import _trials
 from dp_metrics.model_selection.scorers import (
     PrivateMetric,
     PrivateScorer,
@@ -256,40 +245,42 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         # the search is charged once, not here: a record of each trial would tell their number
         scorer = self._scorer(total)
         methods = scorer.check()[0]
-        with unobserved():
-            check_candidates(self.estimator, self.param_distributions, methods)
-        data = check_data(X, y, X_val, y_val, sample_weight_val, allow_nan=_allows_nan(self.estimator))
+        with _trials.unobserved():
+            _trials.check_candidates(self.estimator, self.param_distributions, methods)
+        data = _trials.check_data(
+            X, y, X_val, y_val, sample_weight_val, allow_nan=_allows_nan(self.estimator)
+        )
         # Rehearse with a public response: every error of the validation records shows now, before the spend.
         # The number is not released, so it costs nothing; from here on no record makes anything fail.
-        known = public_classes(self.estimator, y, methods, scorer.function.keywords.get("labels"))
+        known = _trials.public_classes(self.estimator, y, methods, scorer.function.keywords.get("labels"))
         labels = labels_for(scorer, lambda: known)
         # the history of the rehearsal tells under which relation the metric is private, and what it costs
         rehearsal = PrivacyAccountant(MAX_FLOAT)
         warn_of_large_epsilon(total)
         *_, y_val, sample_weight_val = data
-        response = public_response(methods[0], known, y, number_of_records(y_val))
+        response = _trials.public_response(methods[0], known, y, number_of_records(y_val))
         rehearsed = self._scorer(total).set_params(accountant=rehearsal)
         release_score(rehearsed, labels, methods[0], response, y_val, sample_weight_val)
         claim = Claim(None, is_named=False)
         self._spend(total, rehearsal.history, claim)
 
         def trial() -> tuple[float, dict[str, Any]]:
-            params = draw(self.param_distributions)
-            return score_of(self.estimator, params, methods, scorer, data, known, labels), params
+            params = _trials.draw(self.param_distributions)
+            return _trials.score_of(self.estimator, params, methods, scorer, data, known, labels), params
 
-        with unobserved():
-            self.best_score_, self.best_params_ = best_of_geometric(trial, success, Entropy())
+        with _trials.unobserved():
+            self.best_score_, self.best_params_ = _trials.best_of_geometric(trial, success, Entropy())
         if self.accountant is not None:
             answer = search_json(self.best_score_, self.best_params_)
             summary = summary_json(f"{self.best_score_:.6g} by {self.best_params_!r}")
             is_kept(self.accountant, claim, lambda: (answer, summary))
         self.__dict__.pop("best_estimator_", None)
         if self.refit:
-            self.best_estimator_ = unfitted(self.estimator, self.best_params_).fit(X, y)
+            self.best_estimator_ = _trials.unfitted(self.estimator, self.best_params_).fit(X, y)
         return self
 
     def _scorer(self, total: Fraction) -> PrivateScorer:
-        share = rounded_down(total / COST)
+        share = rounded_down(total / _trials.COST)
         if share == 0.0:
             raise ValueError("epsilon is too small to be divided by 3.")
         return PrivateScorer(
@@ -301,7 +292,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         )
 
     def _spend(self, total: Fraction, rehearsed: Sequence[Spend], claim: Claim) -> None:
-        if sum(exact_epsilon(spend.epsilon) for spend in rehearsed) * COST > total:
+        if sum(exact_epsilon(spend.epsilon) for spend in rehearsed) * _trials.COST > total:
             raise ValueError("The metric spends more than the epsilon that it is given.")
         if self.accountant is None:
             return

@@ -16,24 +16,8 @@ from dp_metrics.fairness.frame import PrivateMetricFrame, group_in_words
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
+from dp_metrics.page import page_numbers
 from dp_metrics.page.in_short import QUESTIONS, PageFacts, capital, words_of
-from dp_metrics.page.page_numbers import (
-    FOR_WHOM,
-    HOW_GOOD,
-    IN_UNITS,
-    METRICS,
-    TOO_NOISY,
-    dots_of,
-    is_gap,
-    is_of_records,
-    is_told,
-    known_limits,
-    limits_of,
-    scale_of,
-    shown_limits,
-    text_of,
-    written,
-)
 from dp_metrics.page.page_plan import COMPARISON, SIDES, PagePart, feature_of, matrix_of, times_as_wide
 from dp_metrics.page.requirements import CANNOT_TELL, FAIL, PASS, Verdicts, parsed
 from dp_metrics.page.setting import SCORES
@@ -145,7 +129,7 @@ def promise(page: PageFacts) -> str:
 def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> list[Section]:
     """Return the sections of a page, in their order; for studies of public data with exact values beside."""
     numbers = list(page.numbers.values())
-    good = [one for one in numbers if one.section == HOW_GOOD]
+    good = [one for one in numbers if one.section == page_numbers.HOW_GOOD]
     of_all = [one for one in good if one.label is None]
     tables = [_overall("All records", of_all, page, exact)]
     if any(one.bias for one in of_all):
@@ -156,12 +140,12 @@ def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> li
     sections = [Section("In short", "", lines=[*zip(QUESTIONS, page.summary, strict=True)])]
     if page.verdicts is not None:
         sections.append(Section("Requirements", _REQUIRED, [_required(page.verdicts, page)]))
-    sections.append(Section(HOW_GOOD, _HOW_GOOD, tables))
+    sections.append(Section(page_numbers.HOW_GOOD, _HOW_GOOD, tables))
     more: list[Table] = []
-    if groups := [one for one in numbers if one.section == FOR_WHOM]:
+    if groups := [one for one in numbers if one.section == page_numbers.FOR_WHOM]:
         features = list(dict.fromkeys(one.feature for one in groups))
         alone = [one for one in features if one is not None] or features  # groups of all together are details
-        sections.append(Section(FOR_WHOM, _WHOM, _by_features(alone, groups, page)))
+        sections.append(Section(page_numbers.FOR_WHOM, _WHOM, _by_features(alone, groups, page)))
         more = _by_features([one for one in features if one not in alone], groups, page)
     if (compared := page.released.get(COMPARISON)) is not None:
         sections.append(Section("Which is better", "", lines=_compared(compared, page)))
@@ -194,9 +178,9 @@ def _required(found: Verdicts, page: PageFacts) -> Table:
         ((_, bound),) = parsed([one.requirement]).values()
         text = _value(number)
         if one.interval is not None:
-            value, ends = text_of(number, one.interval, apart_from=bound)
-            wide = TOO_NOISY if one.answer == CANNOT_TELL else ends
-            text = f"{value} ({ends})" if is_told(number) else wide
+            value, ends = page_numbers.text_of(number, one.interval, apart_from=bound)
+            wide = page_numbers.TOO_NOISY if one.answer == CANNOT_TELL else ends
+            text = f"{value} ({ends})" if page_numbers.is_told(number) else wide
         verdict = Cell(f"{_MARKS[one.answer]} {one.answer}", one.answer.partition(" ")[0])
         rows.append([Cell(one.requirement), Cell(text, _kind(number)), verdict, Cell(one.why)])
     return Table(f"All together: {found.answer}", ["required", "measured", "verdict", "why"], rows)
@@ -211,30 +195,33 @@ def _overall(
 ) -> Table:
     """Return a table with a row for each number: of all records, or the largest differences of groups."""
     notes: list[str] = []
-    scale = scale_of([*numbers])
+    scale = page_numbers.scale_of([*numbers])
     columns = {
-        "": [Cell(one.name, small="" if is_gap(one) else meaning(one.metric, page)) for one in numbers]
+        "": [
+            Cell(one.name, small="" if page_numbers.is_gap(one) else meaning(one.metric, page))
+            for one in numbers
+        ]
     }
     if exact is not None:
         columns["exact: NOT private"] = [Cell(f"{exact.get(one.name, math.nan):.4g}") for one in numbers]
     columns["released"] = [
         Cell(
-            _value(one) + _marks(notes, None if is_gap(one) else one.note), _kind(one), _tip(one, page),
-            dots_of(one, scale),
+            _value(one) + _marks(notes, None if page_numbers.is_gap(one) else one.note), _kind(one),
+            _tip(one, page), page_numbers.dots_of(one, scale),
         )
         for one in numbers
     ]  # fmt: skip
     columns["range, 95 %"] = [_range(one, notes) for one in numbers]
-    if all(map(is_gap, numbers)):
+    if all(map(page_numbers.is_gap, numbers)):
         columns["concluded"] = [Cell(concluded(one, page.numbers)) for one in numbers]
     return Table(caption, [*columns], [*zip(*columns.values(), strict=True)], notes, _scale(numbers, scale))
 
 
 def concluded(gap: Number, numbers: Mapping[str, Number]) -> str:
     """Return what may be concluded of the largest difference of groups in a metric."""
-    limits = shown_limits(gap)
+    limits = page_numbers.shown_limits(gap)
     if limits is None:
-        return f"{capital(TOO_NOISY)}."
+        return f"{capital(page_numbers.TOO_NOISY)}."
     if limits.lower <= 0:
         return "Cannot tell: the range holds 0."
     # no one is in some groups
@@ -248,10 +235,10 @@ def concluded(gap: Number, numbers: Mapping[str, Number]) -> str:
 
 def _scale(numbers: Sequence[Number], scale: float) -> str:
     """Return what the dots of a table are on."""
-    shares = "0 to 1" if any(one.metric not in IN_UNITS for one in numbers) else ""
+    shares = "0 to 1" if any(one.metric not in page_numbers.IN_UNITS for one in numbers) else ""
     errors = f"0 to {scale:.2g}" if scale > 0 else ""
     both = f"{shares}; of errors {errors}" if shares and errors else shares or errors
-    return f"Dot: released. Line: range. Dotted: {TOO_NOISY}. Scale: {both}." if both else ""
+    return f"Dot: released. Line: range. Dotted: {page_numbers.TOO_NOISY}. Scale: {both}." if both else ""
 
 
 def _ways(numbers: Sequence[Number], page: PageFacts) -> Table:
@@ -278,9 +265,9 @@ def _of_noise(numbers: Sequence[Number]) -> Iterator[Table]:
     """Yield how far the noise may have moved numbers of which a page has ranges among all people as well."""
     rows = []
     for one in numbers:
-        limits = known_limits(one.noise_interval, one)
-        if _only(one) is None and limits is not None and is_told(one):
-            rows.append([one.name, *text_of(one, limits)])
+        limits = page_numbers.known_limits(one.noise_interval, one)
+        if _only(one) is None and limits is not None and page_numbers.is_told(one):
+            rows.append([one.name, *page_numbers.text_of(one, limits)])
     if rows:
         yield _of_text(_NOISE_ALONE, ["", "released", "range, 95 %"], rows)
 
@@ -311,7 +298,7 @@ def _by(
     rows: dict[Any, dict[str, Number]] = {}
     for one in numbers:
         rows.setdefault(getattr(one, kind), {})[one.metric] = one
-    cells, scale = [], scale_of([*numbers])
+    cells, scale = [], page_numbers.scale_of([*numbers])
     for key, row in rows.items():
         named = " and ".join(map(str, key)) if isinstance(key, tuple) else str(key)
         size = [] if sizes is None else [Cell(f"{max(sizes[key], 0.0):,.0f}")]
@@ -350,7 +337,7 @@ def _of_matrix(labels: ReleasedConfusion, page: PageFacts) -> Table:
     rows = [[Cell(str(name))] for name in names]
     for at, value in np.ndenumerate(matrix):
         range_ = replace(limits, lower=float(lower[at]), upper=float(upper[at]))
-        told = written(float(value), range_, is_share=False, least=1.0)
+        told = page_numbers.written(float(value), range_, is_share=False, least=1.0)
         rows[at[0]].append(Cell("{} ({})".format(*told)))
     return Table(caption, ["", *(f"predicted {name}" for name in names)], rows)
 
@@ -379,39 +366,41 @@ def _marks(lines: list[str], *notes: str | None) -> str:
 
 
 def _value(number: Number) -> str:
-    if not is_told(number):
-        return _NONE if math.isnan(number.value) else TOO_NOISY
-    return text_of(number)[0]
+    if not page_numbers.is_told(number):
+        return _NONE if math.isnan(number.value) else page_numbers.TOO_NOISY
+    return page_numbers.text_of(number)[0]
 
 
 def _only(number: Number) -> str | None:
     """Return what a range says that is not about all people."""
-    return _ONLY_RECORDS if is_of_records(number) else None
+    return _ONLY_RECORDS if page_numbers.is_of_records(number) else None
 
 
 def _kind(number: Number) -> str:
-    return "" if is_told(number) else NOISE
+    return "" if page_numbers.is_told(number) else NOISE
 
 
 def _range(number: Number, notes: list[str]) -> Cell:
     """Return the range of a number; what is not about all people says so."""
-    limits = shown_limits(number)
+    limits = page_numbers.shown_limits(number)
     if limits is None:
-        return Cell(_NONE if limits_of(number) is None else TOO_NOISY, _kind(number))
-    return Cell(text_of(number)[1] + _marks(notes, _only(number), limits.note), "", limits.about)
+        return Cell(
+            _NONE if page_numbers.limits_of(number) is None else page_numbers.TOO_NOISY, _kind(number)
+        )
+    return Cell(page_numbers.text_of(number)[1] + _marks(notes, _only(number), limits.note), "", limits.about)
 
 
 def _with_range(number: Number, notes: list[str], scale: float) -> Cell:
-    limits, dots = shown_limits(number), dots_of(number, scale)
+    limits, dots = page_numbers.shown_limits(number), page_numbers.dots_of(number, scale)
     if limits is None:
         return Cell(_value(number), _kind(number), number.note or "", dots)
-    value, ends = text_of(number)
+    value, ends = page_numbers.text_of(number)
     return Cell(f"{value} ({ends}){_marks(notes, number.bias, _only(number))}", "", limits.about, dots)
 
 
 def _compared(found: Comparison, page: PageFacts) -> list[tuple[str, str]]:
     """Return what a comparison tells."""
-    value, ends = written(found.estimate, found.interval, apart_from=0.0)
+    value, ends = page_numbers.written(found.estimate, found.interval, apart_from=0.0)
     words = words_of(page)
     model, other = words.model_name, words.baseline_name
     whom, on, which, each = words.compared, words.on, words.which, ""
@@ -493,23 +482,26 @@ _GENERAL = {
     "those at hand were drawn by chance.",
     "noise": "Random numbers, added on purpose: they hide what any one {person_name} changes.",
     "epsilon": "How much a page may depend on one {person_name}: 0 is not at all.",
-    TOO_NOISY: "The range is so wide that the number says nothing.",
+    page_numbers.TOO_NOISY: "The range is so wide that the number says nothing.",
     CANNOT_TELL: "The range holds numbers that meet the rule and numbers that do not. It is no pass.",
 }
 
 
 def meaning(metric: str, page: PageFacts) -> str:
     """Return what a metric is, in the words of a page."""
-    return METRICS.get(metric, "").format(**vars(words_of(page)))
+    return page_numbers.METRICS.get(metric, "").format(**vars(words_of(page)))
 
 
 def _words(page: PageFacts) -> Table:
     """Return what words mean, of those that the page uses and has not explained where they stand."""
     numbers = page.numbers.values()
-    beside = {one.metric for one in numbers if one.section == HOW_GOOD and one.label is None}
+    beside = {one.metric for one in numbers if one.section == page_numbers.HOW_GOOD and one.label is None}
     metrics = dict.fromkeys(one.metric for one in numbers)
     known = {name: meaning(name, page) for name in metrics if name not in beside}
-    used = {TOO_NOISY: not all(map(is_told, numbers)), CANNOT_TELL: page.verdicts is not None}
+    used = {
+        page_numbers.TOO_NOISY: not all(map(page_numbers.is_told, numbers)),
+        CANNOT_TELL: page.verdicts is not None,
+    }
     for name, text in _GENERAL.items():
         if used.get(name, True):
             known[name] = text.format(**vars(words_of(page)))

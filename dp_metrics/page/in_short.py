@@ -13,17 +13,7 @@ from typing import Any
 
 from dp_metrics.fairness.frame import GAP
 from dp_metrics.inputs.options import Relation, own_error_state
-from dp_metrics.page.page_numbers import (
-    EACH_ONCE,
-    FOR_WHOM,
-    HOW_GOOD,
-    is_of_records,
-    is_told,
-    numbers_of,
-    shown_limits,
-    text_of,
-    written,
-)
+from dp_metrics.page import page_numbers
 from dp_metrics.page.page_plan import COMPARISON, WITHIN, EvaluationPlan, PageForm
 from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, Verdicts, checked, expanded
 from dp_metrics.page.setting import LABELS, SCORES
@@ -142,7 +132,7 @@ class PageFacts:
     @cached_property
     def numbers(self) -> dict[str, Number]:
         """The numbers by name."""
-        return numbers_of(self.public.setting, self.released)
+        return page_numbers.numbers_of(self.public.setting, self.released)
 
     @property
     def header(self) -> dict[str, str]:
@@ -219,10 +209,12 @@ def _how_good(page: PageFacts) -> str:
 
 def _some_number(page: PageFacts) -> str:
     """Return the first number of all records that is told, where it is none of those that lead."""
-    of_all = [one for one in page.numbers.values() if one.section == HOW_GOOD and one.label is None]
+    of_all = [
+        one for one in page.numbers.values() if one.section == page_numbers.HOW_GOOD and one.label is None
+    ]
     of_all = [one for one in of_all if one.metric not in ("selection rate", "prevalence")]
     for one in of_all:
-        if shown_limits(one) is not None:
+        if page_numbers.shown_limits(one) is not None:
             return f"The {one.name} is {_about(one)}."
     return _TOO_NOISY if of_all else "Nothing was released that tells how good the model is."
 
@@ -231,7 +223,7 @@ _TOO_NOISY = "All is too noisy to tell how good the model is."
 
 
 def _for_whom(page: PageFacts) -> str:
-    of_groups = [one for one in page.numbers.values() if one.section == FOR_WHOM]
+    of_groups = [one for one in page.numbers.values() if one.section == page_numbers.FOR_WHOM]
     if not of_groups:
         if page.public.setting.has_groups:
             return "Groups of people were given, but nothing was released about them."
@@ -241,7 +233,9 @@ def _for_whom(page: PageFacts) -> str:
         return " ".join(_kept_or_broken(page, rule) for rule in rules)
     # how many are positive tells nothing of the model
     gaps = [one for one in of_groups if one.group is None and one.metric != "prevalence"]
-    limits = [(shown, one) for one in gaps if (shown := shown_limits(one)) is not None]  # all hold at once
+    limits = [
+        (shown, one) for one in gaps if (shown := page_numbers.shown_limits(one)) is not None
+    ]  # all hold at once
     sure = [(shown.lower, one) for shown, one in limits if shown.lower > 0]
     if not sure:
         return "No sure difference between groups; that is no proof that they are alike."
@@ -278,7 +272,7 @@ def _groups(number: int) -> str:
 
 
 def _how_sure(page: PageFacts) -> str:
-    words, told = words_of(page), [one for one in page.numbers.values() if is_told(one)]
+    words, told = words_of(page), [one for one in page.numbers.values() if page_numbers.is_told(one)]
     units, noisy = words.units, len(page.numbers) - len(told)
     whom, with_what = f"all {units} like these", "noise and chance included"
     if page.most_records > 1:
@@ -287,11 +281,13 @@ def _how_sure(page: PageFacts) -> str:
         f"Each range is about {whom}, {with_what}, with 95 % confidence for itself: of 20 ranges about 1 may "
         "be wrong"
     )
-    is_once = any(one.name.endswith(EACH_ONCE) for one in told)
+    is_once = any(one.name.endswith(page_numbers.EACH_ONCE) for one in told)
     if page.most_records > 1 and (is_once or COMPARISON in page.released):
         said += f"; those in which each {words.person_name} counts once are about all like these"
     elif page.most_records == 1 and (
-        only := dict.fromkeys(_PLAIN.get(one.metric, one.metric) for one in told if is_of_records(one))
+        only := dict.fromkeys(
+            _PLAIN.get(one.metric, one.metric) for one in told if page_numbers.is_of_records(one)
+        )
     ):
         said += f"; but those of {' and '.join(only)} are about these {units} only"
     if any(one.bias for one in told):
@@ -323,7 +319,9 @@ def _which_is_better(page: PageFacts) -> str:
     limits = found.interval
     if not ahead:
         limits = replace(limits, lower=-limits.upper, upper=-limits.lower)
-    more = "about {} ({})".format(*written(abs(found.estimate), limits, times=100, apart_from=0.0))
+    more = "about {} ({})".format(
+        *page_numbers.written(abs(found.estimate), limits, times=100, apart_from=0.0)
+    )
     verb = "beats" if ahead else "loses to"
     for_more, for_less = ("better", "worse") if ahead else ("worse", "better")
     return (
@@ -365,10 +363,12 @@ def _cost(page: PageFacts) -> str:
 def _if_shown(page: PageFacts, name: str, unit: str = "", **how: Any) -> str | None:
     """Return a number of a page with its range; None if it is too noisy to be told, or there is none."""
     number = page.numbers.get(name)
-    return None if number is None or shown_limits(number) is None else _about(number, unit, **how)
+    return (
+        None if number is None or page_numbers.shown_limits(number) is None else _about(number, unit, **how)
+    )
 
 
 def _about(number: Number, unit: str = "", **how: Any) -> str:
     """Return a number with its range, as a page writes them."""
-    told, ends = text_of(number, **how)
+    told, ends = page_numbers.text_of(number, **how)
     return f"about {told}{unit} ({ends})"

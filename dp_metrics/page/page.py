@@ -35,35 +35,19 @@ from dp_metrics.inputs.arrays import (
 )
 from dp_metrics.inputs.options import Relation, check_flag, did_you_mean, own_error_state
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
+from dp_metrics.page import page_plan
 from dp_metrics.page.contents import Section, Table, concluded, promise, sections_of
 from dp_metrics.page.in_short import PageFacts, check_words, words_of
 from dp_metrics.page.page_numbers import is_gap, is_told, numbers_of
-from dp_metrics.page.page_plan import (
-    COMPARISON,
-    MEDIAN_LIMITS,
-    PAGE,
-    EvaluationPlan,
-    PageForm,
-    matrix_of,
-    plan_of_page,
-    planned,
-)
+from dp_metrics.page.page_plan import EvaluationPlan, PageForm
 from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spelled
 from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, Setting, given, names_of_features
+from dp_metrics.release import stored
 from dp_metrics.release.query import Source, Terms, Together
 from dp_metrics.release.release import Release, prepare_all
 from dp_metrics.release.released import CONFIDENCE, Number, finite, table_of
 from dp_metrics.release.result import unit_of_persons
-from dp_metrics.release.stored import (
-    DAMAGED,
-    Call,
-    Results,
-    answer_json,
-    public_records,
-    question_json,
-    read_shape,
-    restored,
-)
+from dp_metrics.release.stored import Call, Results
 
 
 def rendered(page: PrivateEvaluation, sections: Sequence[Section], *, is_whole: bool = True) -> str:
@@ -132,7 +116,7 @@ _ONLY = {SCORES: "roc auc", "absolute error": "mae"}
 def pictures_of(page: PageFacts) -> dict[str, Callable[[Any], Any]]:
     """Return what draws each picture of a page on Axes, by its name."""
     pictures: dict[str, Callable[[Any], Any]] = {}
-    if (labels := matrix_of(page.released)) is not None:
+    if (labels := page_plan.matrix_of(page.released)) is not None:
         pictures["confusion matrix"] = labels.plot
     for release, told in page.released.items():
         about, _, by = release.partition(" by ")
@@ -319,7 +303,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that the page says as lists, mappings, numbers and text; NaN and infinity are None."""
-        words, compared = words_of(self), self.released.get(COMPARISON)
+        words, compared = words_of(self), self.released.get(page_plan.COMPARISON)
         return {
             "schema": _SCHEMA,
             "version": 2,
@@ -356,12 +340,12 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         `from_json` makes the page of it again. The form is that of ``evaluation.schema.json`` in the package.
         """
         public = self.public
-        question = question_json(
-            Call("page", {"page": public.setting.asked()}), metric=PAGE, epsilon=public.epsilon,
+        question = stored.question_json(
+            Call("page", {"page": public.setting.asked()}), metric=page_plan.PAGE, epsilon=public.epsilon,
             neighboring=public.shape.relation.value, mechanism=None,
         )  # fmt: skip
         form = _stored_form(public, self.plan, self.released_at)
-        answer = answer_json("page", form, self.results)
+        answer = stored.answer_json("page", form, self.results)
         release = None if question is None or answer is None else [json.loads(question), json.loads(answer)]
         return _written(json.dumps({**self.to_dict(), "release": release}, allow_nan=False, indent=1), path)
 
@@ -421,7 +405,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             raise ValueError(
                 "This is no page that to_json wrote, or not all of it: pass its whole text, or a Path."
             ) from None
-        page: PrivateEvaluation = restored(json.dumps(question), json.dumps(answer))
+        page: PrivateEvaluation = stored.restored(json.dumps(question), json.dumps(answer))
         page.budget = budget
         return page
 
@@ -678,8 +662,8 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     is_public = setting.membership == "public" and setting.has_groups
     # of its data no more than is public
     public = partial(public_groups, sensitive_features, group_labels) if is_public else None
-    call = partial(Call, "page", {"page": setting.asked()}, partial(public_records, records, public))
-    release = Release(PAGE, terms, disclosing=[] if groups is None else ["groups"], call=call)
+    call = partial(Call, "page", {"page": setting.asked()}, partial(stored.public_records, records, public))
+    release = Release(page_plan.PAGE, terms, disclosing=[] if groups is None else ["groups"], call=call)
     check_frame(membership, overall_share=0, relation=terms.relation)
 
     def plan_and_records() -> tuple[Together, Records, dict[str, Any]]:
@@ -697,15 +681,15 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
             by = Groups.of(group_labels, len(places))
             sizes = by.with_sizes(records.of_arguments(0, 0, *places)).sizes
         form = PageForm(setting, shape, sizes, terms.epsilon, several)
-        division = planned(form)
+        division = page_plan.planned(form)
         if setting.requirements:  # they have more of epsilon
             numbers = numbers_of(setting, rehearsed(form, division))
-            division = planned(form, needed_releases(numbers, setting.requirements, division))
-        return plan_of_page(form, division), records, _stored_form(form, division, at)
+            division = page_plan.planned(form, needed_releases(numbers, setting.requirements, division))
+        return page_plan.plan_of_page(form, division), records, _stored_form(form, division, at)
 
     def read() -> tuple[Together, tuple[Source, ...], dict[str, Any]]:
-        plan, records, stored = plan_and_records()
-        return plan, plan.read(records), stored
+        plan, records, form = plan_and_records()
+        return plan, plan.read(records), form
 
     if dry_run:
         # what could not be released is refused here too
@@ -731,10 +715,10 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
     n = None if public.shape.n is None else 1
     sizes = None if public.sizes is None else (1, *[0] * (len(public.sizes) - 1))
     # one record has no limits of a median, which are no number of their own
-    plan = replace(plan, parts=tuple(part for part in plan.parts if part.name != MEDIAN_LIMITS))
-    together = plan_of_page(replace(public, shape=replace(public.shape, n=n), sizes=sizes), plan)
+    plan = replace(plan, parts=tuple(part for part in plan.parts if part.name != page_plan.MEDIAN_LIMITS))
+    together = page_plan.plan_of_page(replace(public, shape=replace(public.shape, n=n), sizes=sizes), plan)
     terms = Terms(public.epsilon, public.shape.relation, entropy=SeededEntropy(0))
-    prepared = prepare_all(PAGE, terms, together, together.read(records))
+    prepared = prepare_all(page_plan.PAGE, terms, together, together.read(records))
     released: Mapping[str, Any] = together.combine([one.draw() for one in prepared])["released"]
     return released
 
@@ -761,12 +745,16 @@ def restored_page(asked: Mapping[str, Any], form: Mapping[str, Any], results: Re
     """Return a stored release again."""
     sizes = None if form["sizes"] is None else tuple(form["sizes"])
     page = PageForm(
-        Setting.of(asked["page"]), read_shape(form["shape"]), sizes, asked["epsilon"], form.get("persons")
+        Setting.of(asked["page"]),
+        stored.read_shape(form["shape"]),
+        sizes,
+        asked["epsilon"],
+        form.get("persons"),
     )
     division = form["plan"]
     if not isinstance(division, EvaluationPlan):
-        raise ValueError(DAMAGED)
-    plan = plan_of_page(page, division)
+        raise ValueError(stored.DAMAGED)
+    plan = page_plan.plan_of_page(page, division)
     return PrivateEvaluation(**plan.combine(results(plan)), released_at=form.get("released"))
 
 

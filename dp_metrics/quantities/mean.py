@@ -31,41 +31,9 @@ from dp_metrics.quantities.base import (
     rehearse_law,
 )
 from dp_metrics.quantities.tables import noise_of_cells
-from dp_metrics.sensitivity.exact import (
-    LEVEL_BITS,
-    LEVELS,
-    UNIT_BITS,
-    BlockSums,
-    ByLevel,
-    Largest,
-    LevelSums,
-    Pairs,
-    exact_difference,
-    exact_sum,
-    float_units,
-    in_units,
-    largest_of_both,
-    largest_pairs,
-    level_from,
-    level_mantissa,
-    level_units,
-    levels_of_both,
-    rounded,
-    rounded_quotient,
-    rounded_quotients,
-    sum_of_levels,
-    to_units,
-)
-from dp_metrics.sensitivity.output_bounds import (
-    BoundsFacts,
-    ClippedSum,
-    Extremes,
-    OutputBounds,
-    Sums,
-    order_statistic,
-    padded,
-    ratio_sums,
-)
+from dp_metrics.sensitivity import exact, output_bounds
+from dp_metrics.sensitivity.exact import BlockSums, ByLevel, Largest, LevelSums, Pairs
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, ClippedSum, Extremes, OutputBounds, Sums
 
 _TINY = math.ulp(0.0)  # a sensitivity must not be rounded down to none
 
@@ -105,7 +73,9 @@ class MeanOf(Quantity):
     def plain(self, n: int) -> Totals:
         """Return the totals of n records that count alike."""
         cap = self.record_loss.cap
-        return Totals(n, n, n << UNIT_BITS, None if cap is None else n * float_units(cap), cap or 0.0)
+        return Totals(
+            n, n, n << exact.UNIT_BITS, None if cap is None else n * exact.float_units(cap), cap or 0.0
+        )
 
     def totals(self, records: Records) -> Totals:
         """Return the totals of records: of their number, weights and groups."""
@@ -116,7 +86,9 @@ class MeanOf(Quantity):
         if limits is None:
             return Totals(weights.n, weights.size, weights.total, is_plain=False)
         largest = float(limits.max(initial=0.0))
-        return Totals(weights.n, weights.size, weights.total, exact_sum(limits), largest, is_plain=False)
+        return Totals(
+            weights.n, weights.size, weights.total, exact.exact_sum(limits), largest, is_plain=False
+        )
 
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds."""
@@ -126,10 +98,10 @@ class MeanOf(Quantity):
             return BoundsFacts(output_range=(0.0, limit), monotonic=False, n=None, record_limit=cap)
         n, weight = totals.size, max(totals.weight, 1)
         if totals.limits is not None:
-            largest = float_units(totals.largest)
-            limit = rounded_quotient(totals.limits, weight) if totals.weight else limit
-            sensitivity = max(rounded_quotient(largest, weight), _TINY)
-            record_limit = rounded_quotient(n * largest, weight)
+            largest = exact.float_units(totals.largest)
+            limit = exact.rounded_quotient(totals.limits, weight) if totals.weight else limit
+            sensitivity = max(exact.rounded_quotient(largest, weight), _TINY)
+            record_limit = exact.rounded_quotient(n * largest, weight)
         return BoundsFacts(
             output_range=(0.0, limit),
             monotonic=True,
@@ -147,7 +119,7 @@ class MeanOf(Quantity):
         if totals is None or not totals.size:
             totals = self.plain(1)
         # bounds may be so close that the cap is 0
-        return rounded_quotient(totals.size * max(float_units(totals.largest), 1), totals.weight)
+        return exact.rounded_quotient(totals.size * max(exact.float_units(totals.largest), 1), totals.weight)
 
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> Noise | None:
         """Return the noise of two counts, or of a mean with its spread, if the mechanism is geometric."""
@@ -164,7 +136,7 @@ class MeanOf(Quantity):
         """Return the sum of the losses, and what is left of it to the cap."""
         cap = self.record_loss.limit
         total, n = (0, 0) if stats is None else (stats.total, stats.totals.n)
-        return ratio_sums(Fraction(total, max(float_units(cap), 1)), n, cap, cap)
+        return output_bounds.ratio_sums(Fraction(total, max(exact.float_units(cap), 1)), n, cap, cap)
 
     def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> MeanStats:
         """Look at the records in blocks; the blocks do not affect the result."""
@@ -173,7 +145,7 @@ class MeanOf(Quantity):
         if self.is_share and not ranks and weights.are_plain:  # two counts are all that is released
             ones, nothing = sum(int(block.sum()) for block, _ in terms()), np.empty(0)
             return MeanStats(
-                quantity=self, totals=totals, capacity=0 if forget else None, total=ones << UNIT_BITS,
+                quantity=self, totals=totals, capacity=0 if forget else None, total=ones << exact.UNIT_BITS,
                 largest=nothing, headroom=(nothing, nothing),
             )  # fmt: skip
         limits, limit, done = weights.limits(cap), limit_of(cap if weights.are_plain else None), 0
@@ -190,19 +162,19 @@ class MeanOf(Quantity):
             else:
                 levels.add(block)
             if limits is not None:
-                of_block = exact_difference(limits[done : done + block.size], block)
-                headroom = largest_pairs(headroom, of_block, ranks)
+                of_block = exact.exact_difference(limits[done : done + block.size], block)
+                headroom = exact.largest_pairs(headroom, of_block, ranks)
             elif cap is not None:
                 smallest.add(block, float(block.min()))
             done += block.size
         if limits is None and cap is not None:
-            headroom = exact_difference(np.asarray(cap), smallest.in_order())
+            headroom = exact.exact_difference(np.asarray(cap), smallest.in_order())
         by_level = None if levels is None else levels.found()
         return MeanStats(
             quantity=self,
             totals=totals,
             capacity=ranks if forget else None,
-            total=total if by_level is None else sum_of_levels(by_level),
+            total=total if by_level is None else exact.sum_of_levels(by_level),
             largest=largest.in_order(),
             headroom=headroom,
             by_level=by_level,
@@ -295,7 +267,9 @@ class PublicWeights:
     @cached_property
     def total(self) -> int:
         """The total weight, in units of 2**-1074."""
-        return self.n << UNIT_BITS if self.sample_weight is None else exact_sum(self.sample_weight)
+        return (
+            self.n << exact.UNIT_BITS if self.sample_weight is None else exact.exact_sum(self.sample_weight)
+        )
 
     def terms(self, losses: Floats) -> Floats:
         """Return what is summed: the weighted losses, each at most the largest float, or sums over groups."""
@@ -342,7 +316,7 @@ class MeanStats:
     @property
     def found(self) -> NDArray[np.int64]:
         """Of a share, what the records with the loss 1 weigh in whole numbers, and what the others do."""
-        ones, of_all = self.total >> UNIT_BITS, self.totals.weight >> UNIT_BITS
+        ones, of_all = self.total >> exact.UNIT_BITS, self.totals.weight >> exact.UNIT_BITS
         return np.array([ones, of_all - ones])
 
     def merge(self, other: Self) -> Self:
@@ -352,9 +326,9 @@ class MeanStats:
             self,
             totals=self.totals.merge(other.totals),
             total=self.total + other.total,
-            largest=largest_of_both(self.largest, other.largest, self.capacity),
-            headroom=largest_pairs(self.headroom, other.headroom, self.capacity),
-            by_level=levels_of_both(self.by_level, other.by_level),
+            largest=exact.largest_of_both(self.largest, other.largest, self.capacity),
+            headroom=exact.largest_pairs(self.headroom, other.headroom, self.capacity),
+            by_level=exact.levels_of_both(self.by_level, other.by_level),
         )
 
     def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
@@ -370,16 +344,16 @@ class MeanStats:
         """
         ranks = ranks_known(ranks, self.capacity)
         facts = self.quantity.facts(None if private_n else self.totals, ranks)
-        falls = to_units(self.largest[:ranks])
-        gains = list(map(add, *(to_units(part[:ranks]) for part in self.headroom)))
+        falls = exact.to_units(self.largest[:ranks])
+        gains = list(map(add, *(exact.to_units(part[:ranks]) for part in self.headroom)))
         if private_n:
             return self._private_n_bounds(facts, falls, gains, ranks)
         weight = self.totals.weight
-        lower = rounded_quotients(islice(accumulate(falls, sub, initial=self.total), 1, None), weight)
+        lower = exact.rounded_quotients(islice(accumulate(falls, sub, initial=self.total), 1, None), weight)
         upper = np.full(facts.mean_ranks, MAX_FLOAT)
         if self.totals.limits is not None:
-            upper = rounded_quotients(islice(accumulate(gains, initial=self.total), 1, None), weight)
-        return facts.bounds(rounded_quotient(self.total, weight), lower, upper)
+            upper = exact.rounded_quotients(islice(accumulate(gains, initial=self.total), 1, None), weight)
+        return facts.bounds(exact.rounded_quotient(self.total, weight), lower, upper)
 
     def _private_n_bounds(
         self, facts: BoundsFacts, falls: list[int], gains: list[int], ranks: int
@@ -403,19 +377,19 @@ class MeanStats:
             while a < rank and falls[a] * (n + rank - 2 * a) > 2 * rest:
                 rest -= falls[a]
                 a += 1
-            lower.append(rounded_quotient(rest, (n + rank - 2 * a) << UNIT_BITS))
+            lower.append(exact.rounded_quotient(rest, (n + rank - 2 * a) << exact.UNIT_BITS))
         upper = np.full(ranks, facts.output_range[1])
         if cap is not None:
-            raised, rest, a = float_units(cap), total, 0
+            raised, rest, a = exact.float_units(cap), total, 0
             for rank in range(1, ranks + 1):
                 rest += raised
                 # the a-th smallest loss is the cap less the a-th largest headroom
                 while a < min(rank, n) and (2 * raised - gains[a]) * (n + rank - 2 * a) < 2 * rest:
                     rest -= 2 * raised - gains[a]
                     a += 1
-                upper[rank - 1] = rounded_quotient(rest, (n + rank - 2 * a) << UNIT_BITS)
-        value = rounded_quotient(total, n << UNIT_BITS) if n else 0.0
-        return facts.bounds(value, padded(np.array(lower), ranks), upper)
+                upper[rank - 1] = exact.rounded_quotient(rest, (n + rank - 2 * a) << exact.UNIT_BITS)
+        value = exact.rounded_quotient(total, n << exact.UNIT_BITS) if n else 0.0
+        return facts.bounds(value, output_bounds.padded(np.array(lower), ranks), upper)
 
     def extremes(self, count: int, private_n: bool) -> Extremes:
         """Return the largest terms, and the sums of terms that are clipped.
@@ -426,26 +400,26 @@ class MeanStats:
         """
         n, weight = self.totals.size, self.totals.weight
         values = self.largest[:count]
-        if weight != n << UNIT_BITS:
-            values = rounded_quotients((n * term for term in to_units(values)), weight)
+        if weight != n << exact.UNIT_BITS:
+            values = exact.rounded_quotients((n * term for term in exact.to_units(values)), weight)
         limit = self.quantity.extremes_limit(self.totals)
-        at_ranks = partial(order_statistic, values, limit)
+        at_ranks = partial(output_bounds.order_statistic, values, limit)
         return Extremes(at_ranks, self._clipped, n if private_n else None)
 
     def _clipped(self, y: float) -> ClippedSum:
         n, weight = self.totals.size, self.totals.weight
         if not n:  # the scale is never used without records
-            n, weight = 1, 1 << UNIT_BITS
-        wanted = Fraction(y) * Fraction(weight, n << UNIT_BITS)
-        at_least = rounded(wanted)
+            n, weight = 1, 1 << exact.UNIT_BITS
+        wanted = Fraction(y) * Fraction(weight, n << exact.UNIT_BITS)
+        at_least = exact.rounded(wanted)
         if at_least < wanted:
             at_least = float(np.nextafter(at_least, np.inf))
-        number = min(level_from(at_least), LEVELS)
-        level, highest = level_units(number), level_units(LEVELS)
+        number = min(exact.level_from(at_least), exact.LEVELS)
+        level, highest = exact.level_units(number), exact.level_units(exact.LEVELS)
         if self.quantity.record_loss.cap is not None:
             # without records that are public the limit is the cap
             largest = self.totals.largest if self.totals.size else self.quantity.record_loss.cap
-            highest = max(float_units(largest), 1)
+            highest = max(exact.float_units(largest), 1)
         if level >= highest:
             total, level = self.total, highest
         else:
@@ -454,18 +428,18 @@ class MeanStats:
 
     def _sum_clipped_at(self, number: int, units: int) -> int:
         """Return the sum of min(term, level) in units of 2**-1074, from the largest terms if they tell it."""
-        level, largest = rounded_quotient(units, 1 << UNIT_BITS), self.largest
+        level, largest = exact.rounded_quotient(units, 1 << exact.UNIT_BITS), self.largest
         if largest.size == self.totals.size or (largest.size and largest[-1] <= level):
             above = largest[: np.searchsorted(-largest, -level)]
-            return self.total - exact_sum(above) + above.size * units
+            return self.total - exact.exact_sum(above) + above.size * units
         if self.by_level is not None:
-            total = sum(in_units(at, part) for at, (_, part) in self.by_level.items() if at < number)
+            total = sum(exact.in_units(at, part) for at, (_, part) in self.by_level.items() if at < number)
             return total + units * sum(count for at, (count, _) in self.by_level.items() if at >= number)
         assert self.terms is not None
         total = 0
         for block, _ in self.terms():
             below = block[block < level]  # losses that are not yet clipped are above it
-            total += exact_sum(below) + (block.size - below.size) * units
+            total += exact.exact_sum(below) + (block.size - below.size) * units
         return total
 
     def spread(self) -> Fraction:
@@ -482,14 +456,14 @@ class MeanStats:
         """
         assert self.quantity.record_loss.cap is not None
         assert self.by_level is not None
-        cap, total = max(float_units(self.quantity.record_loss.cap), 1), 0  # a cap may underflow to 0
+        cap, total = max(exact.float_units(self.quantity.record_loss.cap), 1), 0  # a cap may underflow to 0
         # the last bit of the smallest values is a unit of all levels, and of the cap, which is not below them
-        _, bits = level_mantissa(min(self.by_level, default=0))
+        _, bits = exact.level_mantissa(min(self.by_level, default=0))
         cap >>= bits
         for number, (count, mantissas) in self.by_level.items():
-            mantissa, power = level_mantissa(number)
+            mantissa, power = exact.level_mantissa(number)
             low = mantissa << power - bits
-            high = min(low + (1 << LEVEL_BITS + power - bits), cap)
+            high = min(low + (1 << exact.LEVEL_BITS + power - bits), cap)
             total += (cap - low - high) * (mantissas << power - bits) + low * high * count
         return Fraction(total, self.totals.n * cap**2)
 

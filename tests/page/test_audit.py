@@ -15,7 +15,7 @@ from helpers import loop_over
 
 import dp_metrics as dp
 from dp_metrics.analysis.auditing import _loss_of_prepared, release_loss
-from dp_metrics.page import page as evaluate
+from dp_metrics.page import page_plan
 from dp_metrics.release.query import made_of
 from dp_metrics.release.release import Release, prepare_all
 
@@ -203,7 +203,7 @@ def test_the_limits_of_a_median_cost_epsilon_and_no_more(n, epsilon, place, othe
 def plan_with(place, times):
     """Return the plan of pages of which one share costs more than is said."""
 
-    def inflated(form, division, plan_of_page=evaluate.plan_of_page):
+    def inflated(form, division, plan_of_page=page_plan.plan_of_page):
         plan = plan_of_page(form, division)
         shares = [*plan.shares]
         shares[place] = replace(shares[place], epsilon=shares[place].epsilon * times)
@@ -223,7 +223,7 @@ PLANTED = [
 @pytest.mark.filterwarnings("ignore:.*mostly noise")
 @loop_over(("kind", "way", "place"), PLANTED)
 def test_the_audit_finds_a_share_that_costs_more_than_is_said(kind, way, place):
-    with mock.patch.object(evaluate, "plan_of_page", plan_with(place, Fraction(11, 10))):
+    with mock.patch.object(page_plan, "plan_of_page", plan_with(place, Fraction(11, 10))):
         assert any(loss > EPSILON for loss in losses(kind, way, pairs=60))
 
 

@@ -16,16 +16,8 @@ from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import Metric
 from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, Ratio, check_matrix, whole
-from dp_metrics.quantities.tables import (
-    SHOWN,
-    WIDEST,
-    CountsNoise,
-    TableOf,
-    as_floats,
-    counts_of_cells,
-    few_records,
-    too_few,
-)
+from dp_metrics.quantities import tables
+from dp_metrics.quantities.tables import CountsNoise, TableOf
 from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import NoisyRatio
 from dp_metrics.release.query import Query
@@ -225,14 +217,14 @@ class Confusion:
         far = _CLEAR * math.log(40 * max(records.size, 1)) * added
         if not records.size or far <= records.min():
             return None
-        few = too_few(added, records)
+        few = tables.too_few(added, records)
         # other results have no limits of their own; and nothing may be raised here, after the spend
         if isinstance(self.formula(counts), float | np.ndarray):
             with contextlib.suppress(ValueError):
-                lower, upper, _ = self.limits(result, 1 - SHOWN)
-                wide = np.ravel(np.subtract(upper, lower) > WIDEST * (2 if self.is_agreement else 1))
+                lower, upper, _ = self.limits(result, 1 - tables.SHOWN)
+                wide = np.ravel(np.subtract(upper, lower) > tables.WIDEST * (2 if self.is_agreement else 1))
                 few = wide if wide.size == records.size else (few | (records == records.min())) & wide.any()
-        return few_records(added, records, few) if few.any() else None
+        return tables.few_records(added, records, few) if few.any() else None
 
     @property
     def lowest(self) -> float:
@@ -404,7 +396,7 @@ class Confusion:
         unit = np.eye(1, layout.good.size)[0]
         cells, told = (
             [kind for kind in (of.right, of.missed, of.wrong, of.either) if kind is not None]
-            for of in map(layout.read, (np.ones(layout.good.size), as_floats(noise.noisy)))
+            for of in map(layout.read, (np.ones(layout.good.size), tables.as_floats(noise.noisy)))
         )
         together = max(float(kind.max()) for kind in cells)  # so many noisy counts are added up at most
         added = math.sqrt(together * noise.covariance(unit, unit))
@@ -474,7 +466,7 @@ def counted(
     rows = max(BLOCK, size**2)  # adding up the cells should not take longer than finding them
     blocks = zip(*(in_blocks(array, rows) for array in records.arrays), strict=True)
     cells = (labels.codes(block, "y_true") * size + labels.codes(other, "y_pred") for block, other in blocks)
-    return of(counts_of_cells(cells, size**2, records.units, rows).reshape(size, size))
+    return of(tables.counts_of_cells(cells, size**2, records.units, rows).reshape(size, size))
 
 
 def confusion_for(metric: Metric, options: Mapping[str, Any]) -> Confusion:

@@ -17,21 +17,8 @@ from dp_metrics.mechanisms._laws import Limits, Staircase
 from dp_metrics.metrics.scores import bands, curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import BinnedCells, CalibrationBand, RatioLimits, RocBand
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, ScoreCounts
-from dp_metrics.quantities.tables import (
-    MOST_COLUMNS,
-    SHOWN,
-    Cells,
-    CountsNoise,
-    TableOf,
-    as_floats,
-    check_cells,
-    counts_of_cells,
-    far_apart,
-    few_records,
-    noise_of_cells,
-    plausible_counts,
-    too_few,
-)
+from dp_metrics.quantities import tables
+from dp_metrics.quantities.tables import Cells, CountsNoise, TableOf
 from dp_metrics.release import count_limits
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Interval, PopulationQuestion
@@ -62,7 +49,7 @@ _NO_PERSONS = (
 Ends: TypeAlias = tuple[float, float]
 
 _NEAR = 20.0  # standard deviations of its noise, below which a class is small for limits that are linear
-_POWERS = tuple(2**power for power in range(1, MOST_COLUMNS.bit_length()))
+_POWERS = tuple(2**power for power in range(1, tables.MOST_COLUMNS.bit_length()))
 
 
 def finest_edges(edges: Any) -> Floats:
@@ -74,9 +61,11 @@ def finest_edges(edges: Any) -> Floats:
     """
     given = check_edges(edges)
     if given is not None:
-        check_cells(2 * (given.size - 1), "The table of two classes by these edges", "Pass fewer edges.")
+        tables.check_cells(
+            2 * (given.size - 1), "The table of two classes by these edges", "Pass fewer edges."
+        )
         return given
-    steps = (1.0 - np.cos(np.linspace(0.0, np.pi, MOST_COLUMNS + 1))) / 2.0
+    steps = (1.0 - np.cos(np.linspace(0.0, np.pi, tables.MOST_COLUMNS + 1))) / 2.0
     return np.rint(steps * _DIGITS) / _DIGITS
 
 
@@ -92,7 +81,7 @@ def counted(
         np.searchsorted(inner, scores, side="right") + size * is_positive
         for is_positive, scores in formulas.blocks_of_scores(records, classes, read)
     )
-    return counts_of_cells(cells, 2 * size, records.units).reshape(2, size)
+    return tables.counts_of_cells(cells, 2 * size, records.units).reshape(2, size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,10 +126,10 @@ class ScoreTable:
         smaller = self.rests_on(counts).min(keepdims=True)
         if _CLEAR * added <= smaller:
             return self.coarse_note(counts)
-        found = bands.area_limits(noise, (1 - SHOWN) / 2, ties=bands.BINNED, among_people=False)
+        found = bands.area_limits(noise, (1 - tables.SHOWN) / 2, ties=bands.BINNED, among_people=False)
         if found is None:
-            return few_records(added, smaller, True)
-        return far_apart(*found) or self.coarse_note(counts)
+            return tables.few_records(added, smaller, True)
+        return tables.far_apart(*found) or self.coarse_note(counts)
 
     def between(self, counts: ScoreCounts) -> tuple[float, float]:
         """Return between which values the area lies by the counts, however scores lie in bins.
@@ -277,10 +266,10 @@ class ScoreTable:
     def counts(self, released: ReleasedNumbers) -> ScoreCounts:
         """Return the plausible counts of released ones, with these and the size of their noise."""
         (values,), epsilon = released.values, released.epsilon / released.most_records
-        noisy, cells = as_floats(values).reshape(2, -1), ((len(values), Fraction(1)),)
-        negative, positive = plausible_counts(values, cells, released.public_n).reshape(2, -1)
+        noisy, cells = tables.as_floats(values).reshape(2, -1), ((len(values), Fraction(1)),)
+        negative, positive = tables.plausible_counts(values, cells, released.public_n).reshape(2, -1)
         private_n = released.neighboring.private_n
-        noise = noise_of_cells(cells, epsilon, private_n=private_n, is_partition=True)
+        noise = tables.noise_of_cells(cells, epsilon, private_n=private_n, is_partition=True)
         return ScoreCounts(
             self.merged(negative.size), negative, positive, noisy, Staircase(noise.rate).expected
         )
@@ -398,8 +387,8 @@ class SoftBins:
         records = (low + high).sum(axis=0)
         here = records[formulas.are_shown(records)]
         added = math.sqrt(2) * noise.expected / FINENESS  # of two ends
-        few = too_few(added, here)
-        return few_records(added, here, few) if few.any() else None
+        few = tables.too_few(added, here)
+        return tables.few_records(added, here, few) if few.any() else None
 
     def band(self, result: Result[Any], asked: PopulationQuestion) -> CalibrationBand:
         """Return the band of the calibration curve among all people."""
@@ -414,7 +403,7 @@ class SoftBins:
 
     def _ends(self, released: ReleasedNumbers) -> Floats:
         """Return the plausible records by end, class and bin."""
-        counts = plausible_counts(released.values[0], self.cells, released.public_n)
+        counts = tables.plausible_counts(released.values[0], self.cells, released.public_n)
         return counts.reshape(2, 2, self.n_bins) / FINENESS
 
     def __call__(self, released: ReleasedNumbers) -> CalibrationCurve:
