@@ -12,15 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._random import Entropy, uniforms
-from dp_metrics.inputs.options import (
-    MAX_FLOAT,
-    Epsilon,
-    Floats,
-    check_count,
-    check_epsilon,
-    check_positive,
-    own_error_state,
-)
+from dp_metrics.inputs import options
+from dp_metrics.inputs.options import Epsilon, Floats
 from dp_metrics.mechanisms._base import (
     Mechanism,
     ceil_ranks,
@@ -41,7 +34,7 @@ from dp_metrics.mechanisms._laws import (
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
 
-@own_error_state
+@options.own_error_state
 @dataclass(frozen=True, repr=False)
 class AboveThreshold(Mechanism):
     """Walk up a list of candidates and halt at the first whose noisy score passes a noisy threshold.
@@ -105,9 +98,9 @@ class AboveThreshold(Mechanism):
     ranks: int | None = None
 
     def __post_init__(self) -> None:
-        self._check(check_positive, "beta", "split", "scale")
+        self._check(options.check_positive, "beta", "split", "scale")
         for name, least in (("first", 0), ("max_candidates", 2), ("ranks", 1)):
-            self._check(partial(check_count, least=least, most=1 << 31), name)
+            self._check(partial(options.check_count, least=least, most=1 << 31), name)
         if not self.beta > 1:
             raise ValueError("beta must be a finite number above 1.")
         if self.split is not None and not self.split < 1:
@@ -134,12 +127,12 @@ class AboveThreshold(Mechanism):
         grid = self._grid(output_range)
         if self.ranks is not None:
             return ceil_ranks(self.ranks, n)
-        _, eps2 = self._shares(check_epsilon(epsilon), monotonic)
+        _, eps2 = self._shares(options.check_epsilon(epsilon), monotonic)
         return ceil_ranks(float(np.log(1e3 * (grid.last - grid.first + 1)) / np.float64(eps2)), n)
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> AboveThresholdLaw:
         """Return the law of `release`, by quadrature over the threshold."""
-        eps1, eps2 = self._shares(check_epsilon(epsilon), output_bounds.monotonic)
+        eps1, eps2 = self._shares(options.check_epsilon(epsilon), output_bounds.monotonic)
         grid = self._grid(output_bounds.output_range)
         return AboveThresholdLaw(grid, output_bounds, eps1, eps2)
 
@@ -158,7 +151,7 @@ class AboveThreshold(Mechanism):
         return GeometricGrid(self.scale, math.log(self.beta), high, self.first, self.max_candidates)
 
 
-@own_error_state
+@options.own_error_state
 class AboveThresholdLaw(GridLaw):
     """The law of one AboveThreshold search.
 
@@ -239,7 +232,7 @@ class AboveThresholdLaw(GridLaw):
         return weights, miss, passed
 
 
-@own_error_state
+@options.own_error_state
 class IntervalLaw(OutputLaw):
     """A law with an exponential or constant density on each of finitely many intervals.
 
@@ -294,7 +287,7 @@ def _inverse_share(p: Floats, rate: Floats) -> Floats:
     return np.where(np.abs(rate) < 1e-9, p, np.where(rate < 0, 1.0 - x, x))
 
 
-@own_error_state
+@options.own_error_state
 @dataclass(frozen=True, repr=False)
 class InverseSensitivity(Mechanism):
     """Exponential mechanism on the number of records that must change to reach an output.
@@ -331,11 +324,11 @@ class InverseSensitivity(Mechanism):
     ) -> int:
         """Return 2 ln(1e12) / epsilon, where the weight of a rank has fallen to 1e-12."""
         require_bounded(output_range, self._name)
-        return ceil_ranks(float(2 * np.log(1e12) / np.float64(check_epsilon(epsilon))), n)
+        return ceil_ranks(float(2 * np.log(1e12) / np.float64(options.check_epsilon(epsilon))), n)
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> IntervalLaw:
         """Return the law of `release`: on each interval a constant density, or a truncated exponential."""
-        epsilon = check_epsilon(epsilon)
+        epsilon = options.check_epsilon(epsilon)
         require_bounded(output_bounds.output_range, self._name)
         low, high = output_bounds.output_range
         edges = np.concatenate(
@@ -356,7 +349,7 @@ class InverseSensitivity(Mechanism):
         )
 
 
-@own_error_state
+@options.own_error_state
 @dataclass(frozen=True, repr=False)
 class PiecewiseLaplace(InverseSensitivity):
     """Exponential mechanism on a distance that grows linearly between consecutive output bounds.
@@ -387,7 +380,7 @@ class PiecewiseLaplace(InverseSensitivity):
     _slope = 0.5
 
 
-@own_error_state
+@options.own_error_state
 @dataclass(frozen=True, repr=False)
 class Laplace(Mechanism):
     """Add Laplace noise of scale sensitivity / epsilon, and clamp to the output range.
@@ -421,11 +414,11 @@ class Laplace(Mechanism):
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> LaplaceLaw:
         """Return the law of `release`: Laplace, with what lies outside the output range moved to its ends."""
-        epsilon = check_epsilon(epsilon)
+        epsilon = options.check_epsilon(epsilon)
         require_bounded(output_bounds.output_range, "laplace")
         if output_bounds.sensitivity is None:
             raise ValueError("mechanism='laplace' needs a metric with a public global sensitivity.")
-        scale = float(np.minimum(np.float64(output_bounds.sensitivity) / epsilon, MAX_FLOAT))
+        scale = float(np.minimum(np.float64(output_bounds.sensitivity) / epsilon, options.MAX_FLOAT))
         if output_bounds.sensitivity > 0:
             scale = max(scale, math.ulp(0.0))
         return LaplaceLaw(output_bounds.value, scale, output_bounds.output_range)
@@ -443,7 +436,7 @@ class Laplace(Mechanism):
         return Limits(max(released - away, low), min(released + away, high))
 
 
-@own_error_state
+@options.own_error_state
 class LaplaceLaw(OutputLaw):
     """A Laplace law clamped to an interval.
 
@@ -473,5 +466,7 @@ class LaplaceLaw(OutputLaw):
         """Return the smallest t with P(release <= t) >= p."""
         p = check_probability(p)
         noise = np.where(p < 0.5, np.log(2.0 * p), -np.log(2.0 * (1.0 - p)))
-        noise = np.clip(noise, -MAX_FLOAT, MAX_FLOAT)  # a scale of 0 times infinity would be nan
+        noise = np.clip(
+            noise, -options.MAX_FLOAT, options.MAX_FLOAT
+        )  # a scale of 0 times infinity would be nan
         return np.clip(self.centre + self.scale * noise, *self.output_range)

@@ -12,13 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dp_metrics.inputs.arrays import (
-    Records,
-    check_same_length,
-    check_sample_weight,
-    is_collection,
-    persons_of,
-)
+from dp_metrics.inputs import arrays
+from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation, own_error_state
 from dp_metrics.release.query import Terms
 from dp_metrics.release.stored import WEIGHTS, public_totals
@@ -71,14 +66,18 @@ def summarised(summary: Any, data: Collections, terms: Terms | None = None) -> A
 def check_collections(data: Collections) -> None:
     """Raise unless all of these are collections, if one is, of one length as far as they state it."""
     for name, value in data.items():
-        if not is_collection(value) or not hasattr(value, "to_delayed") or not getattr(value, "ndim", 0):
+        if (
+            not arrays.is_collection(value)
+            or not hasattr(value, "to_delayed")
+            or not getattr(value, "ndim", 0)
+        ):
             raise TypeError(
                 f"{name} must be a dask.array or a dask.dataframe collection, as other arguments are Dask "
                 "collections."
             )
     known = {name: one for name, one in data.items() if _length(one) is not None}
     # the relation is none of this function's business
-    check_same_length(known, relation=Relation.ADD_OR_REMOVE_ONE)
+    arrays.check_same_length(known, relation=Relation.ADD_OR_REMOVE_ONE)
 
 
 def totals_of(first: Any, **of_each: Any) -> dict[str, Any]:
@@ -100,8 +99,8 @@ def totals_of(first: Any, **of_each: Any) -> dict[str, Any]:
 def _total_of(names: list[str], *chunks: Any) -> tuple[int, int, frozenset[Any]]:
     """Return the number of records of a chunk, their weight in units of 2**-1074, and their persons."""
     given = dict(zip(names, chunks, strict=False))
-    weights = check_sample_weight(given.get("sample_weight"), relation=Relation.ADD_OR_REMOVE_ONE)
-    persons = persons_of(given["groups"]) if "groups" in given else frozenset[Any]()
+    weights = arrays.check_sample_weight(given.get("sample_weight"), relation=Relation.ADD_OR_REMOVE_ONE)
+    persons = arrays.persons_of(given["groups"]) if "groups" in given else frozenset[Any]()
     return len(chunks[0]), 0 if weights is None else exact_sum(weights), persons
 
 

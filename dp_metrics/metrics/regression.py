@@ -11,14 +11,8 @@ from typing import Any, Literal, TypeAlias, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dp_metrics.inputs import losses, options
-from dp_metrics.inputs.arrays import (
-    Shape,
-    check_multioutput,
-    float_block,
-    targets,
-    unstated_columns,
-)
+from dp_metrics.inputs import arrays, losses, options
+from dp_metrics.inputs.arrays import Shape
 from dp_metrics.inputs.losses import Loss, RecordLoss
 from dp_metrics.inputs.options import Floats, MultiOutput
 from dp_metrics.mechanisms._base import NO_RATIO
@@ -149,11 +143,11 @@ def _outputs(shape: Shape, multioutput: Any) -> tuple[Sequence[int | None], Outp
     These are its reader, and what it is to have as `unstated` if it has a part for each output.
     """
     outputs = shape.columns(1 if isinstance(multioutput, str) else max(np.size(multioutput), 1))
-    weights, unstated = check_multioutput(multioutput, outputs), None
+    weights, unstated = arrays.check_multioutput(multioutput, outputs), None
     if not isinstance(weights, np.ndarray):
-        unstated = unstated_columns(shape, remedy="arrays, which have a shape")
+        unstated = arrays.unstated_columns(shape, remedy="arrays, which have a shape")
     columns = range(outputs) if outputs > 1 else (None,)
-    return columns, weights, {"reader": partial(targets, columns=outputs), "unstated": unstated}
+    return columns, weights, {"reader": partial(arrays.targets, columns=outputs), "unstated": unstated}
 
 
 def record_loss(loss: Loss, bounds: Any, max_loss: Any = None, check: Check | None = None) -> RecordLoss:
@@ -161,7 +155,7 @@ def record_loss(loss: Loss, bounds: Any, max_loss: Any = None, check: Check | No
     cap, limits = options.check_max_loss(max_loss), options.check_bounds(bounds)
     return RecordLoss(
         loss,
-        reads=(partial(float_block, name="y_true"), partial(float_block, name="y_pred")),
+        reads=(partial(arrays.float_block, name="y_true"), partial(arrays.float_block, name="y_pred")),
         cap=cap if limits is None else losses.largest_error(loss, limits),
         bounds=limits,
         check=check,
@@ -534,7 +528,7 @@ def _median_query(shape: Shape, *, bounds: Any) -> Query:
     errors = record_loss(losses.absolute_error, bounds)
     if all((one.columns or 1) > 1 for one in shape.arguments):
         raise ValueError("y_true and y_pred should be 1d arrays: release one median for each output.")
-    return Query((OrderOf(errors, quantile_rank, errors.limit),), partial(targets, columns=1))
+    return Query((OrderOf(errors, quantile_rank, errors.limit),), partial(arrays.targets, columns=1))
 
 
 def quantile_rank(n: int, *, share: float = 0.5) -> int:

@@ -13,15 +13,8 @@ from numpy.typing import ArrayLike
 from dp_metrics._html import HtmlRepr
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.arrays import (
-    NO_WEIGHT,
-    ArgumentShape,
-    Records,
-    Shape,
-    asked_of_persons,
-    is_collection,
-    persons_of,
-)
+from dp_metrics.inputs import arrays
+from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape
 from dp_metrics.inputs.options import NEIGHBORING, Relation, check_count, own_error_state
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
@@ -134,7 +127,7 @@ class Summary(HtmlRepr):
         self._is_open = False  # true: a chunk without records has another form than the others
         self._is_weighted = False  # true: a chunk had weights, were they all 1
         self._persons: frozenset[Any] | None = None  # whose the records are; None: nobody told
-        asked_of_persons({**options, "groups": True})
+        arrays.asked_of_persons({**options, "groups": True})
         if options.get("equal_groups") and options.get("max_records") is None:
             raise ValueError("equal_groups=True of a summary needs max_records, the same for all chunks.")
         usual = self._before_chunks()  # raises for what is wrong with an option
@@ -205,7 +198,7 @@ class Summary(HtmlRepr):
         named |= {name: value for name, value in of_each.items() if value is not None}
         for name in sorted(named.keys() - {*names, *self._metric.options}):
             raise ValueError(f"{self._name} takes no {name}: {self._metric.refused.get(name, _UNGROUPED)}.")
-        if any(map(is_collection, named.values())):
+        if any(map(arrays.is_collection, named.values())):
             from dp_metrics.metrics.dask_collections import check_collections, summarised
 
             check_collections(named)
@@ -220,7 +213,7 @@ class Summary(HtmlRepr):
             raise ValueError(_UNLIKE_COLLECTION)
         form = _form_of(shape) if shape.states_columns or stats[0].totals.n > 0 else None
         # valid labels, as the stats have been made of them
-        together = self._together(None if groups is None else persons_of(groups), stats)
+        together = self._together(None if groups is None else arrays.persons_of(groups), stats)
         added = self._add(replace(query, unstated=None), stats, form, is_open=False)
         self._is_weighted |= sample_weight is not None
         self._persons = together
@@ -379,7 +372,7 @@ class Summary(HtmlRepr):
         # of weights and persons the settings need to know that there are some
         given: dict[str, Any] = {**self._options, "sample_weight": None if weight is None else True}
         given["groups"] = None if self._persons is None else True
-        asked_of_persons(given)
+        arrays.asked_of_persons(given)
         persons = None if self._persons is None else len(self._persons)
         totals = partial(public_totals, known.n, weight, persons)
         release = metric.release_on(terms, given, of_records=of_records or totals)
@@ -394,7 +387,7 @@ class Summary(HtmlRepr):
                     "Found array with 0 sample(s) while a minimum of 1 is required: there is no record yet."
                 )
             if weight == 0:
-                raise ValueError(NO_WEIGHT)
+                raise ValueError(arrays.NO_WEIGHT)
             if not self._options.get("ddof", 0) < source.n:
                 raise ValueError("ddof must be smaller than the number of samples.")
             return query, source, form

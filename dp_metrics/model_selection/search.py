@@ -18,16 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from dp_metrics._random import Entropy, preserved_global_generators
 from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant
 from dp_metrics.accounting.ledgers import Claim, Spend
+from dp_metrics.inputs import options
 from dp_metrics.inputs.arrays import number_of_records
-from dp_metrics.inputs.options import (
-    MAX_FLOAT,
-    as_real,
-    as_whole,
-    exact_epsilon,
-    own_error_state,
-    rounded_down,
-    warn_of_large_epsilon,
-)
 from dp_metrics.metrics import metric_of
 from dp_metrics.model_selection import _trials
 from dp_metrics.model_selection.scorers import (
@@ -58,9 +50,9 @@ def _allows_nan(estimator: Any) -> bool:
 
 
 def _success_probability(expected_iter: Any) -> Fraction:
-    if not (math.isfinite(as_real(expected_iter)) and expected_iter >= 1):
+    if not (math.isfinite(options.as_real(expected_iter)) and expected_iter >= 1):
         raise ValueError("expected_iter must be a finite number, at least 1.")
-    return 1 / exact_epsilon(expected_iter)
+    return 1 / options.exact_epsilon(expected_iter)
 
 
 class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
@@ -240,7 +232,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         ValueError, TypeError
             If a setting or an input is invalid, or the metric spends more than it is given; nothing is spent.
         """
-        total, success = exact_epsilon(self.epsilon), _success_probability(self.expected_iter)
+        total, success = options.exact_epsilon(self.epsilon), _success_probability(self.expected_iter)
         check_accountant(self.accountant)
         # the search is charged once, not here: a record of each trial would tell their number
         scorer = self._scorer(total)
@@ -255,8 +247,8 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         known = _trials.public_classes(self.estimator, y, methods, scorer.function.keywords.get("labels"))
         labels = labels_for(scorer, lambda: known)
         # the history of the rehearsal tells under which relation the metric is private, and what it costs
-        rehearsal = PrivacyAccountant(MAX_FLOAT)
-        warn_of_large_epsilon(total)
+        rehearsal = PrivacyAccountant(options.MAX_FLOAT)
+        options.warn_of_large_epsilon(total)
         *_, y_val, sample_weight_val = data
         response = _trials.public_response(methods[0], known, y, number_of_records(y_val))
         rehearsed = self._scorer(total).set_params(accountant=rehearsal)
@@ -280,7 +272,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _scorer(self, total: Fraction) -> PrivateScorer:
-        share = rounded_down(total / _trials.COST)
+        share = options.rounded_down(total / _trials.COST)
         if share == 0.0:
             raise ValueError("epsilon is too small to be divided by 3.")
         return PrivateScorer(
@@ -292,7 +284,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         )
 
     def _spend(self, total: Fraction, rehearsed: Sequence[Spend], claim: Claim) -> None:
-        if sum(exact_epsilon(spend.epsilon) for spend in rehearsed) * _trials.COST > total:
+        if sum(options.exact_epsilon(spend.epsilon) for spend in rehearsed) * _trials.COST > total:
             raise ValueError("The metric spends more than the epsilon that it is given.")
         if self.accountant is None:
             return
@@ -358,7 +350,7 @@ _UNKNOWN = (
 )
 
 
-@own_error_state
+@options.own_error_state
 def count_releases(
     search_or_cv: Any,
     X: Any = None,
@@ -474,7 +466,7 @@ def _count_scorers(scoring: Any) -> int:
     each = scoring.values() if isinstance(scoring, dict) else [scoring]
     if any(callable(one) and not isinstance(one, PrivateScorer) for one in each):
         raise ValueError("Only scorers of make_private_scorer count: what others release is unknown.")
-    count = as_whole(scoring) or sum(isinstance(one, PrivateScorer) for one in each)
+    count = options.as_whole(scoring) or sum(isinstance(one, PrivateScorer) for one in each)
     if count < 1:
         raise ValueError("scoring holds no private scorer; make one with make_private_scorer.")
     return count

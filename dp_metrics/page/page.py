@@ -25,14 +25,8 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.fairness.frame_query import check_frame
 from dp_metrics.fairness.groups import Groups, public_groups
-from dp_metrics.inputs.arrays import (
-    Records,
-    asked_of_persons,
-    columns_of,
-    first_records,
-    number_of_persons,
-    with_units,
-)
+from dp_metrics.inputs import arrays
+from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Relation, check_flag, did_you_mean, own_error_state
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page import page_plan
@@ -631,7 +625,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     >>> private_evaluate(y_true, y_score=y_score, epsilon=2.0, dry_run=True).parts[0].name
     'labels'
     """
-    features = () if sensitive_features is None else tuple(columns_of(sensitive_features))
+    features = () if sensitive_features is None else tuple(arrays.columns_of(sensitive_features))
     named = {"y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
     predicted, held, passed = given(
         data, named, labels=labels, pos_label=pos_label, task=task, features=features, baseline=baseline
@@ -657,7 +651,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
         spend_name=spend_name,
     )  # fmt: skip
-    asked_of_persons({"groups": groups, "max_records": max_records, "equal_groups": equal_groups})
+    arrays.asked_of_persons({"groups": groups, "max_records": max_records, "equal_groups": equal_groups})
     records = {**passed, "sensitive_features": sensitive_features, "groups": groups}
     is_public = setting.membership == "public" and setting.has_groups
     # of its data no more than is public
@@ -668,14 +662,14 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
 
     def plan_and_records() -> tuple[Together, Records, dict[str, Any]]:
         columns = held(relation=terms.relation)
-        shape, records, persons = first_records(
+        shape, records, persons = arrays.first_records(
             columns, names=setting.names, relation=terms.relation, groups=groups, max_records=max_records
         )
         several = None
         if persons is not None and shape.most_records > 1:
-            records, several = replace(records, groups=persons), number_of_persons(persons)
+            records, several = replace(records, groups=persons), arrays.number_of_persons(persons)
             if equal_groups:
-                shape, records = with_units(shape, records, persons, max_records)
+                shape, records = arrays.with_units(shape, records, persons, max_records)
         sizes, places = None, setting.places("feature")
         if is_public:
             by = Groups.of(group_labels, len(places))

@@ -15,14 +15,7 @@ from dp_metrics.fairness.frame import GAP, PrivateMetricFrame, group_in_words
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, number_of
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED, ReleasedScores
-from dp_metrics.page.page_plan import (
-    MEDIAN_LIMITS,
-    PERSONS,
-    SHARES,
-    SIDES,
-    WITHIN,
-    feature_of,
-)
+from dp_metrics.page import page_plan
 from dp_metrics.page.setting import LABELS, Setting
 from dp_metrics.release.released import CONFIDENCE, Interval, Number
 from dp_metrics.release.result import Monotone, ReleasedNumbers, Result, only
@@ -207,7 +200,7 @@ METRICS = {
     "rmse": "how far predictions are off where large errors count more: the root of their mean square",
     "mse": "the mean of the squares of errors",
     "r2": "1 where predictions are exact, 0 where the mean of all targets is as good",
-    WITHIN: "of all predictions, the share that is off by no more than the tolerance",
+    page_plan.WITHIN: "of all predictions, the share that is off by no more than the tolerance",
     "share too high": "of all predictions, the share that is above the truth",
 }
 """The metrics of pages and what they mean.
@@ -224,7 +217,7 @@ def numbers_of(setting: Setting, released: Mapping[str, Any]) -> dict[str, Numbe
         for one in _numbers_of(release, released, setting)
     ]
     if setting.tolerance is None:
-        numbers = [one for one in numbers if one.metric != WITHIN]
+        numbers = [one for one in numbers if one.metric != page_plan.WITHIN]
     gaps = sum(is_gap(one) for one in numbers)
     numbers = [
         replace(one, confidence=1 - (1 - CONFIDENCE) / gaps) if is_gap(one) else one for one in numbers
@@ -241,7 +234,7 @@ def _numbers_of(release: str, released: Mapping[str, Any], setting: Setting) -> 
         is_unit = setting.edges is None
         yield from (one for one in told.numbers().values() if is_unit or one.metric != OVER_EXPECTED)
     elif isinstance(told, PrivateMetricFrame):
-        feature, is_of_counts = feature_of(release), release.startswith((LABELS, SIDES))
+        feature, is_of_counts = page_plan.feature_of(release), release.startswith((LABELS, page_plan.SIDES))
         if is_of_counts and not feature:  # of all records the table by the first feature tells
             yield from _of_labels(release, told.released_labels(), setting)
         elif release.startswith("absolute error") and not feature:
@@ -252,7 +245,7 @@ def _numbers_of(release: str, released: Mapping[str, Any], setting: Setting) -> 
             yield from _of_frame(told.margin(place), place, setting)
         yield from _of_frame(told, feature, setting)
     elif isinstance(told, Result):
-        yield from _of_result(release, told, released.get(MEDIAN_LIMITS))
+        yield from _of_result(release, told, released.get(page_plan.MEDIAN_LIMITS))
 
 
 def is_gap(number: Number) -> bool:
@@ -261,12 +254,12 @@ def is_gap(number: Number) -> bool:
 
 
 def _of_labels(release: str, told: ReleasedConfusion, setting: Setting) -> Iterator[Number]:
-    if release.startswith(SIDES):
-        for name, metric in SHARES.items():
+    if release.startswith(page_plan.SIDES):
+        for name, metric in page_plan.SHARES.items():
             yield number_of(told, metric, {"pos_label": 1}, called=name)
         return
     for one in told.numbers(pos_label=setting.pos_label).values():
-        if release != PERSONS:
+        if release != page_plan.PERSONS:
             yield one
         elif one.label is None and one.metric in _ONCE:
             yield replace(one, name=f"{one.name}{EACH_ONCE}")

@@ -31,6 +31,7 @@ from dp_metrics.quantities.base import (
     rehearse_law,
 )
 from dp_metrics.quantities.tables import Rates, TableLaw
+from dp_metrics.sensitivity import score_bounds
 from dp_metrics.sensitivity.output_bounds import (
     BoundsFacts,
     OutputBounds,
@@ -38,14 +39,7 @@ from dp_metrics.sensitivity.output_bounds import (
     order_statistic_bounds,
     order_statistic_facts,
 )
-from dp_metrics.sensitivity.score_bounds import (
-    RankedScores,
-    calibration_bounds,
-    calibration_facts,
-    calibration_sums,
-    ranking_bounds,
-    ranking_facts,
-)
+from dp_metrics.sensitivity.score_bounds import RankedScores
 
 _RANK = "A median or another quantile needs a public number of records: its rank would tell a private one."
 
@@ -245,7 +239,7 @@ class RankingOf(Quantity):
 
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds."""
-        return ranking_facts(None if totals is None else totals.n)
+        return score_bounds.ranking_facts(None if totals is None else totals.n)
 
     def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyRanking | None:
         """Return noise that follows the sizes of the classes, for hazard selection without a resolution."""
@@ -264,7 +258,7 @@ class RankingOf(Quantity):
 
     def output_bounds(self, stats: Stats, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the ranking loss."""
-        return ranking_bounds(stats.found, ranks, private_n)
+        return score_bounds.ranking_bounds(stats.found, ranks, private_n)
 
 
 @dataclass(frozen=True)
@@ -480,16 +474,18 @@ class CalibrationOf(Quantity):
 
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds."""
-        return calibration_facts(None if totals is None else totals.n)
+        return score_bounds.calibration_facts(None if totals is None else totals.n)
 
     def sums(self, stats: Stats | None = None) -> Sums:
         """Return the sums that tell the error."""
-        return calibration_sums(*(0, 0) if stats is None else (total_gap(stats.found), stats.totals.n))
+        return score_bounds.calibration_sums(
+            *(0, 0) if stats is None else (total_gap(stats.found), stats.totals.n)
+        )
 
     def output_bounds(self, stats: Stats, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the error."""
         total = total_gap(stats.found)
-        return calibration_bounds(total, stats.totals.n, ranks, private_n)
+        return score_bounds.calibration_bounds(total, stats.totals.n, ranks, private_n)
 
 
 def total_gap(excess: Iterable[int]) -> int:

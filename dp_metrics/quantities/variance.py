@@ -10,15 +10,9 @@ import numpy as np
 from dp_metrics.inputs.arrays import Records, float_block, in_blocks
 from dp_metrics.inputs.options import MAX_FLOAT
 from dp_metrics.quantities.base import Quantity, Stats, Totals
+from dp_metrics.sensitivity import variance_bounds
 from dp_metrics.sensitivity.exact import VarianceAggregate
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, Extremes, OutputBounds, Sums
-from dp_metrics.sensitivity.variance_bounds import (
-    variance_bounds,
-    variance_extremes,
-    variance_facts,
-    variance_sums,
-    width_of,
-)
 
 
 @dataclass(frozen=True)
@@ -46,7 +40,7 @@ class VarianceOf(Quantity):
 
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds."""
-        return variance_facts(None if totals is None else totals.n, self.bounds, ranks)
+        return variance_bounds.variance_facts(None if totals is None else totals.n, self.bounds, ranks)
 
     def highest(self, totals: Totals | None) -> float:
         """Return the squared width of the bounds: mechanisms are told no more, whatever n is."""
@@ -56,12 +50,12 @@ class VarianceOf(Quantity):
 
     def extremes_limit(self, totals: Totals | None) -> float:
         """Return the width of the bounds, which no distance exceeds."""
-        return width_of(self.bounds)
+        return variance_bounds.width_of(self.bounds)
 
     def sums(self, stats: Stats | None = None) -> Sums:
         """Return the three sums that tell the variance."""
         nothing = VarianceAggregate.from_blocks((), capacity=0, bounds=self.bounds)
-        return variance_sums(nothing if stats is None else stats.found)
+        return variance_bounds.variance_sums(nothing if stats is None else stats.found)
 
     def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> Stats:
         """Look at the values in blocks."""
@@ -75,9 +69,9 @@ class VarianceOf(Quantity):
 
     def output_bounds(self, stats: Stats, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds at so many ranks, or at all that are known."""
-        return variance_bounds(stats.found.truncate(ranks), private_n)
+        return variance_bounds.variance_bounds(stats.found.truncate(ranks), private_n)
 
     def extremes(self, stats: Stats, private_n: bool) -> Extremes:
         """Return the distances of the values, and the clipped sums: of a summary that holds them all."""
         values = stats.values or (lambda: stats.found.smallest)
-        return variance_extremes(stats.found, values, private_n=private_n)
+        return variance_bounds.variance_extremes(stats.found, values, private_n=private_n)

@@ -31,15 +31,8 @@ from numpy.typing import NDArray
 from dp_metrics.accounting.accountant import PrivacyAccountant, keep
 from dp_metrics.accounting.ledgers import Claim
 from dp_metrics.exceptions import warn_caller
-from dp_metrics.inputs.arrays import (
-    ArgumentShape,
-    Shape,
-    asked_of_persons,
-    check_groups,
-    check_same_length,
-    check_sample_weight,
-    number_of_records,
-)
+from dp_metrics.inputs import arrays
+from dp_metrics.inputs.arrays import ArgumentShape, Shape
 from dp_metrics.inputs.options import Relation, own_error_state
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.quantities.base import Output, Totals
@@ -280,7 +273,7 @@ class Call:
         ValueError, TypeError
             If `max_records` is of no use, or no positive whole number.
         """
-        asked_of_persons(arguments)
+        arrays.asked_of_persons(arguments)
         options = {name: value for name, value in arguments.items() if name not in _NO_OPTIONS}
         records = {name: value for name, value in arguments.items() if name in _OF_RECORDS}
         return cls(kind, {"options": {**options, **described}}, partial(public_records, records, features))
@@ -302,17 +295,17 @@ def public_records(
         If weights, groups or public features are invalid, or lengths differ, as in a release.
     """
     records = {name: one for name, one in arguments.items() if name in RECORDS and one is not None}
-    weights = check_sample_weight(arguments.get("sample_weight"))
-    groups = check_groups(arguments.get("groups"))
-    check_same_length({**records, "sample_weight": weights, "groups": groups})
-    public: dict[str, Any] = {_NUMBER: next(map(number_of_records, records.values()), 0)}
+    weights = arrays.check_sample_weight(arguments.get("sample_weight"))
+    groups = arrays.check_groups(arguments.get("groups"))
+    arrays.check_same_length({**records, "sample_weight": weights, "groups": groups})
+    public: dict[str, Any] = {_NUMBER: next(map(arrays.number_of_records, records.values()), 0)}
     if weights is not None:
         public["sample_weight"] = _digest(weights + 0.0, "<f8")  # adding 0 leaves no negative zero
     if groups is not None:
         # Which records are of one person is public, but not who they are: of ids a digest would let whoever
         # holds the file test guesses. So it is of their numbers, in the order of first appearance.
         public["groups"] = _digest(groups, "<i8")
-        public |= asked_of_persons(arguments)
+        public |= arrays.asked_of_persons(arguments)
     if features is not None:
         public["sensitive_features"] = _digest(features(), "<i8")
     return public

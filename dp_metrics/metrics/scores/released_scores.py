@@ -34,23 +34,19 @@ from dp_metrics.metrics.scores.curve_formulas import (
 )
 from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable, binned_calibration_band
 from dp_metrics.quantities.tables import as_floats, too_few
+from dp_metrics.release import released
 from dp_metrics.release.count_limits import noisy_ratio
-from dp_metrics.release.released import (
-    APPROXIMATE,
-    POPULATION_NOTE,
-    Interval,
-    Number,
-    PopulationQuestion,
-    how_sure,
-    table_of,
-)
+from dp_metrics.release.released import Interval, Number, PopulationQuestion
 from dp_metrics.release.result import KeptCounts, Result, check_persons
 
 _METRICS = {"roc_auc": formulas.area_under_roc, "average_precision": formulas.average_precision}
 OVER_EXPECTED = "observed over expected"
 """The number that is no share: how many are positive over how many scores expect."""
 _TIES = {"any": bands.ANY_ORDER, "ordered": bands.ORDERED}
-_WHOM = {"people": f"{POPULATION_NOTE} {how_sure(APPROXIMATE)}", "records": "of these records."}
+_WHOM = {
+    "people": f"{released.POPULATION_NOTE} {released.how_sure(released.APPROXIMATE)}",
+    "records": "of these records.",
+}
 _MOST_SHOWN = 100_000  # records of a histogram
 _UNIT_ONLY = "Calibration and net benefits need probabilities: the edges of the bins should lie in [0, 1]."
 
@@ -453,7 +449,7 @@ class ReleasedScores(HtmlRepr):
         expected = float((edges[1:] + edges[:-1]) @ counts.total) / 2
         estimate = float(counts.positive.sum()) / expected if expected > 0 else math.nan
         about = f"The observed over the expected positives {_WHOM[of]}"
-        return Interval(lower, upper, confidence, about, APPROXIMATE, estimate)
+        return Interval(lower, upper, confidence, about, released.APPROXIMATE, estimate)
 
     def numbers(self) -> dict[str, Number]:
         """Return the areas, and of probabilities observed over expected, with their limits, by name."""
@@ -470,7 +466,7 @@ class ReleasedScores(HtmlRepr):
 
     def frame(self) -> Any:
         """Return these numbers as a table; this imports pandas. See `PrivateMetricFrame.frame`."""
-        return table_of(one.row() for one in self.numbers().values())
+        return released.table_of(one.row() for one in self.numbers().values())
 
     def _miss_of(self, metric: str, confidence: float, of: str) -> float:
         """Return with which probability either limit of a metric of probabilities may miss."""
