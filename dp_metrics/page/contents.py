@@ -17,7 +17,7 @@ from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.page import page_numbers
-from dp_metrics.page.in_short import QUESTIONS, PageFacts, capital, words_of
+from dp_metrics.page.in_short import QUESTIONS, SEEDED, PageFacts, capital, words_of
 from dp_metrics.page.page_plan import COMPARISON, SIDES, PagePart, feature_of, matrix_of, times_as_wide
 from dp_metrics.page.requirements import CANNOT_TELL, FAIL, PASS, Verdicts, parsed
 from dp_metrics.page.setting import SCORES
@@ -113,6 +113,8 @@ _CHANGED = {
 
 def promise(page: PageFacts) -> str:
     """Return what the page promises, in one sentence for the people concerned."""
+    if page.is_seeded:
+        return SEEDED
     epsilon, changed, most = page.epsilon, _CHANGED[page.relation], page.most_records
     factor = "exp(epsilon)"
     if epsilon < 700:  # what is promised is rounded up
@@ -122,7 +124,7 @@ def promise(page: PageFacts) -> str:
         changed = changed.replace("one person's record", f"one person's records, up to {most},")
     return (
         f"{changed}, any page that might have come out was at most {factor} times as likely or as "
-        f"unlikely (epsilon-differential privacy, epsilon = {epsilon:g})."
+        f"unlikely (epsilon-differential privacy, epsilon = {page.epsilon_in_digits})."
     )
 
 
@@ -422,10 +424,10 @@ def _compared(found: Comparison, page: PageFacts) -> list[tuple[str, str]]:
 
 
 def _tip(number: Number, page: PageFacts) -> str:
-    part, is_of_persons = page.plan[number.release], page.most_records > 1
+    part, whom = page.plan[number.release], "person" if page.most_records > 1 else "record"
     return (
         f"{number.metric}, from the release '{number.release}' ({part.about}), which cost epsilon "
-        f"{float(part.epsilon):.3g} and protects each {'person' if is_of_persons else 'record'}"
+        f"{float(part.epsilon):.3g} and protects {'nobody' if page.is_seeded else f'each {whom}'}"
     )
 
 
@@ -448,8 +450,6 @@ def _cost(page: PageFacts) -> Section:
         tables.append(_of_text("What was left out", ["", "why"], left))
     words, public = words_of(page), ""
     lines = [("", promise(page))]
-    if page.is_seeded:
-        lines.insert(0, ("", "These numbers were drawn from a seed: they are NOT private."))
     if page.most_records > 1:
         public = f"how many {words.units} each {words.person_name} has, which is public; "
     lines.append(("Not covered:", _NOT_COVERED.format(public=public, **vars(words))))

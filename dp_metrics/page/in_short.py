@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import ROUND_CEILING, Context, Decimal
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,9 @@ from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, Verdicts
 from dp_metrics.page.setting import LABELS, SCORES
 from dp_metrics.release.released import CONFIDENCE, Number
 from dp_metrics.release.result import Result
+
+SEEDED = "These numbers were drawn from a seed: they are NOT private, and nothing is promised."
+"""What a page says in the place of what it promises, if the noise can be drawn again."""
 
 QUESTIONS = ("How good?", "For whom?", "How sure?", "Which is better?", "Cost and promise?")
 """What the five sentences answer."""
@@ -103,6 +107,13 @@ class PageFacts:
         return float(self.public.epsilon)
 
     @property
+    def epsilon_in_digits(self) -> str:
+        """The same as text, rounded up: no less is promised than was spent."""
+        up = Context(prec=6, rounding=ROUND_CEILING)
+        numerator, denominator = map(Decimal, self.public.epsilon.as_integer_ratio())
+        return f"{float(up.divide(numerator, denominator)):g}"
+
+    @property
     def relation(self) -> str:
         """The neighbouring relation of the promise: within groups, where the sizes of these are public."""
         relation = self.public.shape.relation if self.public.sizes is None else Relation.WITHIN_GROUPS
@@ -148,11 +159,13 @@ class PageFacts:
             facts["Tolerance"] = f"{setting.tolerance:.15g}{words.of_target}"
         facts[capital(words.units)] = "a private number" if self.n is None else f"{self.n:,}"
         facts["Protected"] = f"each {words.unit}"
-        if self.most_records > 1:
+        if self.is_seeded:
+            facts["Protected"] = "nobody: the numbers were drawn from a seed"
+        elif self.most_records > 1:
             facts["Protected"] = (
                 f"each {words.person_name}, with all {words.units}: {self.most_records} at most"
             )
-        facts["Privacy"] = f"epsilon {self.epsilon:g} for this whole page"
+        facts["Privacy"] = f"epsilon {self.epsilon_in_digits} for this whole page"
         if self.released_at is not None:
             facts["Released"] = f"{self.released_at:%Y-%m-%d, %H:%M} UTC"
         return facts
@@ -339,7 +352,7 @@ def _cost(page: PageFacts) -> str:
     words, epsilon = words_of(page), page.epsilon
     one, several, person = words.unit, words.units, words.person_name
     if page.is_seeded:
-        return "These numbers were drawn from a seed: they are NOT private, and nothing is promised."
+        return SEEDED
     left = ""
     if page.budget is not None:
         spent, remaining = page.budget["spent"], page.budget["remaining"]
@@ -355,7 +368,7 @@ def _cost(page: PageFacts) -> str:
     right = math.ceil(100 / (1 + math.exp(-epsilon)) - 1e-9)
     for_one = "" if page.most_records > 1 else f", for one {one}"
     return (
-        f"The page cost epsilon {epsilon:g}{left}, and promises each {person}{for_one}: who "
+        f"The page cost epsilon {page.epsilon_in_digits}{left}, and promises each {person}{for_one}: who "
         f"guesses from it whether {whose} is right at most {right} of 100 times (a coin: 50). {rest}"
     )
 

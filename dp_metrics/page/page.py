@@ -31,7 +31,7 @@ from dp_metrics.inputs.options import Relation, check_flag, did_you_mean, own_er
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page import page_plan
 from dp_metrics.page.contents import Section, Table, concluded, promise, sections_of
-from dp_metrics.page.in_short import PageFacts, check_words, words_of
+from dp_metrics.page.in_short import SEEDED, PageFacts, check_words, words_of
 from dp_metrics.page.page_numbers import is_gap, is_told, numbers_of
 from dp_metrics.page.page_plan import EvaluationPlan, PageForm
 from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spelled
@@ -364,7 +364,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         """
         folder = Path(path)
         check_folder(folder)
-        promise = _SEEDED if self.is_seeded else _NOISY.format(self.epsilon)
+        promise = SEEDED if self.is_seeded else _NOISY.format(self.epsilon_in_digits)
         texts = {
             "README.txt": _ABOUT.format(title=words_of(self).title, promise=promise),
             "numbers.csv": self.frame().to_csv(lineterminator="\n"),
@@ -770,10 +770,9 @@ page.json    the page with all that was released, as `PrivateEvaluation.from_jso
 
 
 _NOISY = """\
-Every number in these files is a noisy one, released with differential privacy at epsilon = {:g}. Rules for
+Every number in these files is a noisy one, released with differential privacy at epsilon = {}. Rules for
 small counts are made for exact ones: here a small or a negative count tells of a person no more than that
 epsilon allows, as any other number does. Nothing was suppressed."""
-_SEEDED = "The noise of these numbers was drawn from a seed: they are NOT private. Treat them as exact ones."
 
 
 def check_folder(path: Path) -> None:

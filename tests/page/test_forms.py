@@ -151,8 +151,10 @@ def test_a_seeded_page_says_that_it_is_not_private():
     assert seeded.is_seeded
     assert seeded.deployment is None
     assert seeded.summary[4].startswith("These numbers were drawn from a seed: they are NOT private")
-    assert "NOT private" in seeded.to_html()
-    assert "NOT private" in seeded.to_markdown()
+    assert json.loads(seeded.to_json())["promise"] == seeded.summary[4]
+    for text in (seeded.to_html(), seeded.to_markdown()):
+        assert "NOT private" in text
+        assert not re.search("was at most|protects each|epsilon-differential privacy, epsilon", text)
 
 
 def test_pictures_are_those_of_scikit_learn():

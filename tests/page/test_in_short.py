@@ -4,6 +4,7 @@ import json
 import math
 import re
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -218,3 +219,11 @@ def test_models_are_called_by_their_names_where_they_are_compared():
     better = {"A": "Readmit *2* is better on more stays.", "B": "LACE is better on more stays."}
     assert first.startswith(better.get(page.released["comparison"].better, "No sure difference."))
     assert "stays on which Readmit *2* is better, less that on which LACE is:" in first
+
+
+@loop_over(("epsilon", "said"), [(0.1, "0.1"), (Fraction(1, 3), "0.333334"), (2, "2")])
+def test_no_smaller_epsilon_is_promised_than_is_spent(epsilon, said):
+    page = dp.private_evaluate(Y, y_score=SCORE, epsilon=epsilon)
+    assert page.header["Privacy"] == f"epsilon {said} for this whole page"
+    assert page.summary[4].startswith(f"The page cost epsilon {said}, and promises")
+    assert json.loads(page.to_json())["promise"].endswith(f"epsilon = {said}).")
