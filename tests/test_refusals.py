@@ -396,7 +396,7 @@ WRONG = {
     "random_state": ["1", 1.5, [1], object(), True, np.True_, -1, 7.0, np.random],
     "spend_name": [3],
     "bounds": [
-        *BAD_OPTIONS["bounds"], (), ("0", "1"), (None, 1), (0, 1j), [[0], [1]], {0: 1, 1: 2}, {0, 1},
+        *BAD_OPTIONS["bounds"], (), (False, True), ("0", "1"), (None, 1), (0, 1j), [[0], [1]], {0: 1, 1: 2}, {0, 1},
         object(), (0, LARGE), True, b"01", (1, 1),
     ],
     "max_loss": [*BAD_OPTIONS["max_loss"], b"3", 1j, LARGE, object()],

@@ -6,7 +6,6 @@ state of NumPy in which it is.
 What counts as a real number, as a whole one or as one of several names is told here, for all checkers alike.
 """
 
-import contextlib
 import difflib
 import math
 import numbers
@@ -175,14 +174,11 @@ def check_bounds(bounds: Any, *, may_be_open: bool = False) -> tuple[float, floa
     """
     if bounds is None:
         return None
-    lower = upper = math.nan
     is_ordered = isinstance(bounds, tuple | list) or getattr(bounds, "ndim", 0) == 1
     given = [*bounds] if is_ordered else []
     if may_be_open and len(given) == 2 and (given[1] is None or as_real(given[1]) == math.inf):
         given[1] = MAX_FLOAT
-    if len(given) == 2 and all(isinstance(bound, numbers.Real) for bound in given):
-        with contextlib.suppress(OverflowError):
-            lower, upper = map(float, given)
+    lower, upper = map(as_real, given) if len(given) == 2 else (math.nan, math.nan)
     if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
         raise ValueError("bounds must be None or a pair (lower, upper) of finite numbers with lower < upper.")
     return lower, upper
