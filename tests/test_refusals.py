@@ -396,8 +396,8 @@ WRONG = {
     "random_state": ["1", 1.5, [1], object(), True, np.True_, -1, 7.0, np.random],
     "spend_name": [3],
     "bounds": [
-        *BAD_OPTIONS["bounds"], (), (False, True), ("0", "1"), (None, 1), (0, 1j), [[0], [1]], {0: 1, 1: 2}, {0, 1},
-        object(), (0, LARGE), True, b"01", (1, 1),
+        *BAD_OPTIONS["bounds"], (), (False, True), ("0", "1"), (None, 1), (0, 1j), [[0], [1]], {0: 1, 1: 2},
+        {0, 1}, object(), (0, LARGE), True, b"01", (1, 1),
     ],
     "max_loss": [*BAD_OPTIONS["max_loss"], b"3", 1j, LARGE, object()],
     "capacity": [0, -1, 1.5, 4.0, True, np.True_, "7", NAN],
@@ -1435,8 +1435,10 @@ WITHOUT_RECORDS = [
     (lambda: kept(dp.private_mse, T, T, mechanism="above_threshold").noise_interval(),
      ValueError, "cannot limit what AboveThreshold releases"),
     (lambda options: kept(dp.private_f1_score, Y3, Y3, labels=[0, 1, 2], **options).noise_interval(),
-     ValueError, r"need not make it larger.*Use recall, precision or F1\.",
-     [{"average": "weighted"}, {"average": "macro", "zero_division": NAN}]),
+     ValueError, r"need not make it larger.*Use recall, precision or F1\.", [{"average": "weighted"}]),
+    (lambda: kept(dp.private_f1_score, Y3, Y3, labels=[0, 1, 2], average="macro",
+                  zero_division=NAN).noise_interval(),
+     ValueError, r"may be NaN has no limits: pass zero_division"),
     (lambda options: kept(dp.private_accuracy_score, Y, Y, **options).population_interval(),
      ValueError, "with weights or groups|mechanism='geometric'", [
          {"sample_weight": np.full(600, 2.0)}, {"groups": THREE_EACH},

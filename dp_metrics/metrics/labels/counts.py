@@ -246,8 +246,10 @@ class Confusion:
             raise ValueError(self.no_limits)
         if np.ndim(self(result.released)) == 2:
             return self._of_cells(noise, n, miss)
+        if np.isnan(getattr(self.formula, "undefined", 0.0)):
+            raise ValueError("A metric that may be NaN has no limits: pass zero_division=0.0 or 1.0.")
         shares = self._shares(noise, n)
-        if shares is None if self.is_agreement else not self.is_monotone:
+        if shares is None and (self.is_agreement or not self.is_monotone):
             raise ValueError(
                 "This metric has no limits of its noise here: more right records, or fewer errors, need "
                 "not make it larger. Use recall, precision or F1."
