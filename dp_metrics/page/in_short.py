@@ -14,6 +14,7 @@ from typing import Any
 
 from dp_metrics.fairness.frame import GAP
 from dp_metrics.inputs.options import Relation, own_error_state
+from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED
 from dp_metrics.page import page_numbers
 from dp_metrics.page.page_plan import COMPARISON, WITHIN, EvaluationPlan, PageForm
 from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, Verdicts, checked, expanded
@@ -252,11 +253,11 @@ def _for_whom(page: PageFacts) -> str:
     sure = [(shown.lower, one) for shown, one in limits if shown.lower > 0]
     if not sure:
         return "No sure difference between groups; that is no proof that they are alike."
-    _, number = max(sure, key=lambda one: float(one[0]))
-    if number.metric == "mae":
-        gap = _about(number, words_of(page).of_target)
-    else:
-        gap = _about(number, " points of 100", times=100)
+    # what is no share leads where no share differs
+    _, number = max(sure, key=lambda one: (one[1].metric != OVER_EXPECTED, float(one[0])))
+    of_others = {"mae": (words_of(page).of_target, 1), OVER_EXPECTED: ("", 1)}
+    unit, times = of_others.get(number.metric, (" points of 100", 100))
+    gap = _about(number, unit, times=times)
     by = number.name.partition(GAP)[2]  # the feature, where there are several
     return f"Groups surely differ: the largest gap in {number.metric}{by} is {gap}."
 

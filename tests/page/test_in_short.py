@@ -144,6 +144,13 @@ def test_groups_differ_surely_or_nothing_is_said_of_them():
         SKEWED, sensitive_features=both, group_labels=[["f", "m"], ["left", "right"]], crossed=False
     )
     assert re.match(r"Groups surely differ: the largest gap in [a-z ]+ by sex is about ", page.summary[1])
+    # no share: how many are positive over how many are expected
+    y, score, sex = (np.tile(one, 5) for one in (Y, np.where(SEX == "f", SCORE, SCORE / 2), SEX))
+    options = {"sensitive_features": sex, "group_labels": ["f", "m"], "split": {"scores by group": 1}}
+    scored = dp.private_evaluate(y, y_score=score, epsilon=3.0, random_state=1, **options).summary[1]
+    assert re.match(
+        r"Groups surely differ: the largest gap in observed over expected is about \d\.\d+ \(", scored
+    )
 
 
 def test_the_sentence_about_ranges_is_true_of_all_that_are_shown():
