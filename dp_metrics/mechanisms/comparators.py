@@ -407,10 +407,10 @@ class Laplace(Mechanism):
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:
-        """Return 1: the mechanism reads no rank, only the metric and its global sensitivity."""
+        """Return 0: the mechanism reads no rank, only the metric and its global sensitivity."""
         require_bounded(output_range, "laplace")
         require_public_n(n, "laplace")
-        return 1
+        return 0
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> LaplaceLaw:
         """Return the law of `release`: Laplace, with what lies outside the output range moved to its ends."""

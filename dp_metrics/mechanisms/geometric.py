@@ -90,10 +90,10 @@ class Geometric(Mechanism):
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:
-        """Return 1: the mechanism reads no rank, only the metric and its global sensitivity."""
+        """Return 0: the mechanism reads no rank, only the metric and its global sensitivity."""
         require_bounded(output_range, "geometric")
         require_public_n(n, "geometric")
-        return 1
+        return 0
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> GeometricLaw:
         """Return the law of `release`."""

@@ -17,7 +17,7 @@ from dp_metrics.inference.comparison import Comparison
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.page import page_numbers
-from dp_metrics.page.in_short import QUESTIONS, SEEDED, PageFacts, capital, words_of
+from dp_metrics.page.in_short import QUESTIONS, SEEDED, PageFacts, capital, in_digits, words_of
 from dp_metrics.page.page_plan import COMPARISON, SIDES, PagePart, feature_of, matrix_of, times_as_wide
 from dp_metrics.page.requirements import CANNOT_TELL, FAIL, PASS, Verdicts, parsed
 from dp_metrics.page.setting import SCORES
@@ -124,7 +124,7 @@ def promise(page: PageFacts) -> str:
         changed = changed.replace("one person's record", f"one person's records, up to {most},")
     return (
         f"{changed}, any page that might have come out was at most {factor} times as likely or as "
-        f"unlikely (epsilon-differential privacy, epsilon = {page.epsilon_in_digits})."
+        f"unlikely (epsilon-differential privacy, epsilon = {in_digits(page.public.epsilon)})."
     )
 
 

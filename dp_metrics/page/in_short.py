@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
@@ -108,13 +109,6 @@ class PageFacts:
         return float(self.public.epsilon)
 
     @property
-    def epsilon_in_digits(self) -> str:
-        """The same as text, rounded up: no less is promised than was spent."""
-        up = Context(prec=6, rounding=ROUND_CEILING)
-        numerator, denominator = map(Decimal, self.public.epsilon.as_integer_ratio())
-        return f"{float(up.divide(numerator, denominator)):g}"
-
-    @property
     def relation(self) -> str:
         """The neighbouring relation of the promise: within groups, where the sizes of these are public."""
         relation = self.public.shape.relation if self.public.sizes is None else Relation.WITHIN_GROUPS
@@ -166,7 +160,7 @@ class PageFacts:
             facts["Protected"] = (
                 f"each {words.person_name}, with all {words.units}: {self.most_records} at most"
             )
-        facts["Privacy"] = f"epsilon {self.epsilon_in_digits} for this whole page"
+        facts["Privacy"] = f"epsilon {in_digits(self.public.epsilon)} for this whole page"
         if self.released_at is not None:
             facts["Released"] = f"{self.released_at:%Y-%m-%d, %H:%M} UTC"
         return facts
@@ -175,6 +169,12 @@ class PageFacts:
     def summary(self) -> list[str]:
         """Return the five sentences: how good, for whom, how sure, which is better, cost and promise."""
         return [_how_good(self), _for_whom(self), _how_sure(self), _which_is_better(self), _cost(self)]
+
+
+def in_digits(epsilon: Fraction) -> str:
+    """Return what a page cost as text, rounded up: no less is promised than was spent."""
+    up = Context(prec=6, rounding=ROUND_CEILING)
+    return f"{float(up.divide(*map(Decimal, epsilon.as_integer_ratio()))):g}"
 
 
 def words_of(page: PageFacts) -> SimpleNamespace:
@@ -369,8 +369,8 @@ def _cost(page: PageFacts) -> str:
     right = math.ceil(100 / (1 + math.exp(-epsilon)) - 1e-9)
     for_one = "" if page.most_records > 1 else f", for one {one}"
     return (
-        f"The page cost epsilon {page.epsilon_in_digits}{left}, and promises each {person}{for_one}: who "
-        f"guesses from it whether {whose} is right at most {right} of 100 times (a coin: 50). {rest}"
+        f"The page cost epsilon {in_digits(page.public.epsilon)}{left}, and promises each {person}{for_one}: "
+        f"who guesses from it whether {whose} is right at most {right} of 100 times (a coin: 50). {rest}"
     )
 
 

@@ -31,7 +31,7 @@ from dp_metrics.inputs.options import Relation, check_flag, did_you_mean, own_er
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page import page_plan
 from dp_metrics.page.contents import Section, Table, concluded, promise, sections_of
-from dp_metrics.page.in_short import SEEDED, PageFacts, check_words, words_of
+from dp_metrics.page.in_short import SEEDED, PageFacts, check_words, in_digits, words_of
 from dp_metrics.page.page_numbers import is_gap, is_told, numbers_of
 from dp_metrics.page.page_plan import EvaluationPlan, PageForm
 from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spelled
@@ -364,7 +364,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         """
         folder = Path(path)
         check_folder(folder)
-        promise = SEEDED if self.is_seeded else _NOISY.format(self.epsilon_in_digits)
+        promise = SEEDED if self.is_seeded else _NOISY.format(in_digits(self.public.epsilon))
         texts = {
             "README.txt": _ABOUT.format(title=words_of(self).title, promise=promise),
             "numbers.csv": self.frame().to_csv(lineterminator="\n"),

@@ -164,7 +164,7 @@ class MeanOf(Quantity):
             if limits is not None:
                 of_block = exact.exact_difference(limits[done : done + block.size], block)
                 headroom = exact.largest_pairs(headroom, of_block, ranks)
-            elif cap is not None:
+            elif ranks and cap is not None:
                 smallest.add(block, float(block.min()))
             done += block.size
         if limits is None and cap is not None:
