@@ -154,13 +154,13 @@ class PageFacts:
             facts["Tolerance"] = f"{setting.tolerance:.15g}{words.of_target}"
         facts[capital(words.units)] = "a private number" if self.n is None else f"{self.n:,}"
         facts["Protected"] = f"each {words.unit}"
-        if self.is_seeded:
-            facts["Protected"] = "nobody: the numbers were drawn from a seed"
-        elif self.most_records > 1:
+        if self.most_records > 1:
             facts["Protected"] = (
                 f"each {words.person_name}, with all {words.units}: {self.most_records} at most"
             )
         facts["Privacy"] = f"epsilon {in_digits(self.public.epsilon)} for this whole page"
+        if self.is_seeded:
+            facts |= {"Protected": "nobody", "Privacy": "none: the numbers were drawn from a seed"}
         if self.released_at is not None:
             facts["Released"] = f"{self.released_at:%Y-%m-%d, %H:%M} UTC"
         return facts

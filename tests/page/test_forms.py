@@ -152,6 +152,8 @@ def test_a_seeded_page_says_that_it_is_not_private():
     assert seeded.deployment is None
     assert seeded.summary[4].startswith("These numbers were drawn from a seed: they are NOT private")
     assert json.loads(seeded.to_json())["promise"] == seeded.summary[4]
+    assert seeded.header["Protected"] == "nobody"
+    assert seeded.header["Privacy"].startswith("none")
     for text in (seeded.to_html(), seeded.to_markdown()):
         assert "NOT private" in text
         assert not re.search("was at most|protects each|epsilon-differential privacy, epsilon", text)
