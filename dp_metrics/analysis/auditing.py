@@ -681,7 +681,7 @@ def audited_loss(
     """
     function, records, _ = audited
     options = {} if mechanism is None else {"mechanism": mechanism}
-    if function.keywords.get("neighboring") == Relation.ADD_OR_REMOVE_ONE:
+    if Relation.told_by(function.keywords).private_n:
         b = a[a == b]
     return release_loss(function, records(a), records(b), epsilon=epsilon, **options)
 

@@ -210,9 +210,8 @@ def _laid_out(study: Study, panels: Panels, title: str) -> Any:
 def draw_figures(studies: Sequence[Study], rows: Any, output: Path) -> list[Path]:
     """Write every figure for which there are rows as PNG and SVG; return the PNG files."""
     paths = []
-    for study in (
-        engine.STUDIES[study.name] for study in studies
-    ):  # the study is whole, whatever part was run
+    # a figure is of the whole study, whatever part was run
+    for study in (engine.STUDIES[part.name] for part in studies):
         if panels := panels_of(study, rows):
             paths.append(output / f"{study.name}.png")
             draw_figure(study, panels, paths[-1], paths[-1].with_suffix(".svg"))
@@ -336,10 +335,8 @@ def _asymmetries(rows: Any) -> Any:
             part = import_extra("pandas").cut(points["asymmetry"], edges, right=False, labels=[*_ASYMMETRIES])
             ranks = points["asymmetry"].corr(points["ratio"], method="spearman")
             medians = points["ratio"].groupby(part, observed=False).median().to_dict()
-            table[engine.RIVALS[name].title] = medians | {
-                "rank correlation": ranks,
-                "simulations": len(points),
-            }
+            sizes = {"rank correlation": ranks, "simulations": len(points)}
+            table[engine.RIVALS[name].title] = medians | sizes
     return _frame(table, "mechanism")
 
 

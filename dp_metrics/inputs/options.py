@@ -11,13 +11,13 @@ import math
 import numbers
 import operator
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property, lru_cache, reduce, wraps
 from types import FunctionType
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +128,12 @@ class Relation(StrEnum):
     ADD_OR_REMOVE_ONE = "add_or_remove_one"
     WITHIN_GROUPS = "replace_one_within_groups"
     """Each record stays in its public group, as in a table by group: budgets record it, no call takes it."""
+
+    @classmethod
+    def told_by(cls, keywords: Mapping[str, Any]) -> Self:
+        """Return the relation of a call with these keywords; whoever is called refuses a wrong name."""
+        is_private = keywords.get("neighboring") == cls.ADD_OR_REMOVE_ONE
+        return cls(cls.ADD_OR_REMOVE_ONE if is_private else cls.REPLACE_ONE)
 
     @property
     def private_n(self) -> bool:

@@ -466,7 +466,6 @@ class LaplaceLaw(OutputLaw):
         """Return the smallest t with P(release <= t) >= p."""
         p = check_probability(p)
         noise = np.where(p < 0.5, np.log(2.0 * p), -np.log(2.0 * (1.0 - p)))
-        noise = np.clip(
-            noise, -options.MAX_FLOAT, options.MAX_FLOAT
-        )  # a scale of 0 times infinity would be nan
+        # a scale of 0 times infinity would be nan
+        noise = np.clip(noise, -options.MAX_FLOAT, options.MAX_FLOAT)
         return np.clip(self.centre + self.scale * noise, *self.output_range)

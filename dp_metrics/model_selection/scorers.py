@@ -422,9 +422,8 @@ def require_labels(scorer: PrivateScorer) -> None:
 
 
 def relation_of(scorer: PrivateScorer) -> Relation:
-    """Return the neighbouring relation that the metric of a scorer is called with; it refuses a wrong one."""
-    is_private = scorer.function.keywords.get("neighboring") == Relation.ADD_OR_REMOVE_ONE
-    return Relation.ADD_OR_REMOVE_ONE if is_private else Relation.REPLACE_ONE
+    """Return the neighbouring relation that the metric of a scorer is called with."""
+    return Relation.told_by(scorer.function.keywords)
 
 
 def release_score(

@@ -247,9 +247,8 @@ def _for_whom(page: PageFacts) -> str:
         return " ".join(_kept_or_broken(page, rule) for rule in rules)
     # how many are positive tells nothing of the model
     gaps = [one for one in of_groups if one.group is None and one.metric != "prevalence"]
-    limits = [
-        (shown, one) for one in gaps if (shown := page_numbers.shown_limits(one)) is not None
-    ]  # all hold at once
+    # the limits of all gaps hold at once
+    limits = [(shown, one) for one in gaps if (shown := page_numbers.shown_limits(one)) is not None]
     sure = [(shown.lower, one) for shown, one in limits if shown.lower > 0]
     if not sure:
         return "No sure difference between groups; that is no proof that they are alike."

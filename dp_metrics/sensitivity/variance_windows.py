@@ -165,9 +165,7 @@ def _by_tails(aggregate: VarianceAggregate, width: float, middle: Middle | None)
     most = low.size - 1
     ends = [float(low[most]), float(high[most])]
     gap = ends[1] - ends[0]
-    on_one_side = gap <= width and exact.float_units(ends[1]) - exact.float_units(
-        ends[0]
-    ) <= exact.float_units(width)
+    on_one_side = Fraction(ends[1]) - Fraction(ends[0]) <= Fraction(width)
     if not on_one_side and (middle is None or not _core_only_rises(middle(), aggregate, width)):
         return None
     found = _dropped(low, high, width)
