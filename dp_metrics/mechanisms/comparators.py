@@ -418,9 +418,11 @@ class Laplace(Mechanism):
         require_bounded(output_bounds.output_range, "laplace")
         if output_bounds.sensitivity is None:
             raise ValueError("mechanism='laplace' needs a metric with a public global sensitivity.")
-        scale = float(np.minimum(np.float64(output_bounds.sensitivity) / epsilon, options.MAX_FLOAT))
-        if output_bounds.sensitivity > 0:
-            scale = max(scale, math.ulp(0.0))
+        sensitivity, tiny = np.float64(output_bounds.sensitivity), math.ulp(0.0)
+        if not sensitivity:
+            return LaplaceLaw(output_bounds.value, 0.0, output_bounds.output_range)
+        # subnormal metrics of both data sets, sensitivity and scale were each rounded by half of it at most
+        scale = float(np.minimum((sensitivity + 2 * tiny) / epsilon + tiny, options.MAX_FLOAT))
         return LaplaceLaw(output_bounds.value, scale, output_bounds.output_range)
 
     def added_error(self, public: BoundsFacts, epsilon: Fraction) -> float | None:
