@@ -6,7 +6,6 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from dp_metrics._html import card
 from dp_metrics.accounting.ledgers import Claim, Ledger, Spend, StoredResult, StoredResults, name_used
 from dp_metrics.exceptions import module_of, warn_caller
 from dp_metrics.inputs.options import check_flag, did_you_mean, exact_epsilon, rounded_down
@@ -297,18 +296,6 @@ class PrivacyAccountant:
             return {"spent": self.spent, "left": self.remaining, "releases": len(self.history)}
         except (OSError, ValueError):
             return {}
-
-    def _repr_html_(self) -> str:
-        """Return a card with the history, for notebooks."""
-        told = self._told()
-        place = self.path or "none: made again, this budget begins anew"
-        facts = {"total": self.total, **told, "file": place}
-        columns = ["time (UTC)", "spend name", "epsilon", "value"]
-        rows = [
-            [f"{one.time:%Y-%m-%d %H:%M:%S}", one.spend_name, one.epsilon, one.value]
-            for one in (self.results() if told else ())
-        ]
-        return card("PrivacyAccountant", facts, columns if rows else (), rows)
 
 
 _UNKEPT = (

@@ -15,7 +15,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from dp_metrics._html import rounded
 from dp_metrics.cli import CommandError
 from dp_metrics.cli.show import say, table
 from dp_metrics.cli.words import SEVERAL, add_option
@@ -88,7 +87,7 @@ def _describe(dataset: Dataset, study: Study, rows: Sequence[ResultRow]) -> str:
     for metric, some in groupby(rows, attrgetter("metric")):
         released = {(row.epsilon, row.mechanism): row for row in some}
         first = next(iter(released.values()))
-        truth, sampling = rounded(first.true_value), rounded(first.sampling_error)
+        truth, sampling = f"{first.true_value:.6g}", f"{first.sampling_error:.6g}"
         capped = "" if first.bounded else f", errors capped at {ERROR_CAP:g} x the true value"
         cells = [
             (f"{epsilon:g}", *(_released(released.get((epsilon, name))) for name in names))
@@ -105,7 +104,7 @@ def _describe(dataset: Dataset, study: Study, rows: Sequence[ResultRow]) -> str:
 
 
 def _released(row: ResultRow | None) -> str:
-    return "needs bounds" if row is None else f"{rounded(row.release)} ({row.expected_error:.2g})"
+    return "needs bounds" if row is None else f"{row.release:.6g} ({row.expected_error:.2g})"
 
 
 def demonstrate(options: argparse.Namespace) -> None:

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dp_metrics._html import rounded
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.accounting.ledgers import Ledger
 from dp_metrics.cli import CommandError, Refusal, tell
@@ -302,7 +301,7 @@ def _lines(
     elif isinstance(released, Result):
         value = released.value
         is_one = isinstance(value, float)
-        yield f"{name} = {rounded(value)} {cost}" if is_one else f"{name} {cost}\n{_text(value)}"
+        yield f"{name} = {_text(value)} {cost}" if is_one else f"{name} {cost}\n{_text(value)}"
         # a report that is text has its own words for its bias
         yield from filter(None, (released.note, None if isinstance(value, str) else released.bias))
         for kind, found in _limits(released, typed).items():
@@ -389,8 +388,10 @@ def _short(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, float | str):
-        return rounded(value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return f"{value:.6g}"
     if isinstance(value, tuple):  # the result is a named tuple, or one without names
         parts = zip(getattr(value, "_fields", range(len(value))), value, strict=True)
         return "\n".join(f"{name}: {_text(part)}" for name, part in parts)

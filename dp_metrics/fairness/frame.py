@@ -12,7 +12,6 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from dp_metrics._html import card
 from dp_metrics._packages import import_extra
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
@@ -28,7 +27,7 @@ from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED, ReleasedSco
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.query import Source, Terms, Together
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import CONFIDENCE, Interval, Number, PopulationQuestion, table_of
+from dp_metrics.release.released import Interval, Number, PopulationQuestion, table_of
 from dp_metrics.release.result import counts_persons
 from dp_metrics.release.stored import Call, Results
 
@@ -290,35 +289,8 @@ class PrivateMetricFrame:
             shown += f", note={dict(self.note)!r}, overall_note={self.overall_note!r}"
         if any(cell.bias for entry in self._entries.values() for cell in entry.cells):
             shown += f", bias={dict(self.bias)!r}, overall_bias={self.overall_bias!r}"
-        return f"PrivateMetricFrame({shown}, epsilon={self.epsilon!r}, membership={self.membership!r})"
-
-    def _repr_html_(self) -> str:
-        """Return a card with a row for each group and metric, for notebooks."""
-        facts = {"overall": self.overall, "note": self.overall_note, "bias": self.overall_bias}
-        if not self._is_single:
-            facts = {f"overall {name}": value for name, value in self.overall.items()}
-            facts |= {f"note of {name}": note for name, note in self.overall_note.items()}
-            facts |= {f"bias of {name}": bias for name, bias in self.overall_bias.items()}
-        facts["epsilon"] = self.epsilon
-        limits = {
-            name: {group: one.in_words() for group, one in self._limits_of(name).items()}
-            for name in self._entries
-        }
-        rows = [
-            [group, *([] if self._is_single else [name]), cell.value, limits[name].get(group, ""),
-             _size(cell.rests_on), _size((self.group_sizes or {}).get(group)), cell.note, cell.bias]
-            for group in self._groups
-            for name, cell in ((name, entry.groups[group]) for name, entry in self._entries.items())
-        ]  # fmt: skip
-        columns = ["group", *([] if self._is_single else ["metric"]), "value", "limits of the noise, 95 %"]
-        return card("PrivateMetricFrame", facts, [*columns, "rests on", "group size", "note", "bias"], rows)
-
-    def _limits_of(self, name: str, confidence: float = CONFIDENCE) -> dict[Hashable, Interval]:
-        """Return the limits of the noise of each group that has some: a metric may have none."""
-        limits: dict[Hashable, Interval] = {}
-        with contextlib.suppress(ValueError):
-            limits = self.noise_interval(name, confidence=confidence)
-        return limits
+        shown += f", epsilon={self.epsilon!r}, neighboring={self.neighboring!r}"
+        return f"PrivateMetricFrame({shown}, membership={self.membership!r})"
 
     @property
     def counts_persons(self) -> bool:
@@ -446,7 +418,11 @@ class PrivateMetricFrame:
         name = next(iter(self._entries)) if metric is None else metric
         entry = self._entry(name)
         entry.numbers  # noqa: B018 - whether they are numbers
-        limits = {} if confidence is None else self._limits_of(name, check_confidence(confidence))
+        limits: dict[Hashable, Interval] = {}
+        if confidence is not None:
+            sure = check_confidence(confidence)
+            with contextlib.suppress(ValueError):  # a metric may have none
+                limits = self.noise_interval(name, confidence=sure)
         ends, cells = [limits.get(group) for group in self._groups], entry.groups.values()
         values, is_noise = [cell.value for cell in cells], [cell.note is not None for cell in cells]
         title = f"{name or entry.metric.removeprefix('private_')}, epsilon {self.epsilon:g}"
@@ -724,10 +700,6 @@ def _over_expected(groups: Sequence[Hashable], scores: Mapping[Hashable, Release
 def group_in_words(group: Hashable) -> str:
     """Return how the name of a number calls a group."""
     return " and ".join(map(repr, group)) if isinstance(group, tuple) else repr(group)
-
-
-def _size(records: float | None) -> str:
-    return "" if records is None else f"{records:.1f}"
 
 
 def frame_of(result: FrameResult, **settings: Any) -> PrivateMetricFrame:

@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from dp_metrics._html import HtmlRepr
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inference.loss_intervals import mean_interval_query, population_release, value_of
@@ -320,7 +319,7 @@ _VERDICTS = {
 
 @own_error_state
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Comparison(HtmlRepr):
+class Comparison:
     """What a private comparison of two models shows; all of it may be published.
 
     Parameters

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from dp_metrics._html import HtmlRepr
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs import arrays
@@ -42,7 +41,7 @@ _UNLIKE = "All records must have the same number of outputs or columns, and prob
 
 
 @own_error_state
-class Summary(HtmlRepr):
+class Summary:
     """Private data: all that a metric has to know of its records, in little memory.
 
     Records come in chunks, in any order, or are summarised on different machines and merged: a release is the

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics._html import HtmlRepr
 from dp_metrics._random import Entropy, RandomState, permute_and_flip
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.arrays import Records, Shape
@@ -62,7 +61,7 @@ _INSTEAD = {
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Choice(HtmlRepr):
+class Choice:
     """Which model was chosen; all of it may be published. It indexes and compares as its `index` does.
 
     Parameters

@@ -18,7 +18,6 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics._html import card
 from dp_metrics._packages import __version__, import_extra
 from dp_metrics._random import RandomState, SeededEntropy
 from dp_metrics.accounting import PrivacyAccountant
@@ -204,13 +203,12 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         shown = ", ".join(f"{one.name}={one.value:.4g}" for one in self.numbers.values())
         return f"PrivateEvaluation({shown}, epsilon={self.epsilon:g})"
 
-    def _repr_html_(self) -> str:
-        """Return the page for notebooks; without jinja2 a card of its numbers."""
+    def _repr_html_(self) -> str | None:
+        """Return the page for notebooks; None without jinja2, an extra: then they show the repr."""
         try:
-            return rendered(self, self.sections, is_whole=False)  # an extra may be missing
+            return rendered(self, self.sections, is_whole=False)
         except ImportError:
-            rows = [[one.name, one.value, one.note] for one in self.numbers.values()]
-            return card("PrivateEvaluation", {"epsilon": self.epsilon}, ["", "released", "note"], rows)
+            return None
 
     def check(self, requirements: Any = None, *, about: str = "people", confidence: float = 0.95) -> Verdicts:
         """Return whether requirements are met: pass, fail or cannot tell, from limits; it costs nothing.

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics._html import card
 from dp_metrics.fairness.frame import PrivateMetricFrame, frame_of
 from dp_metrics.fairness.frame_query import FrameMetric, plan_frame, without_empty
 from dp_metrics.fairness.groups import Groups
@@ -187,12 +186,6 @@ class EvaluationPlan:
     def rows(self) -> list[list[str]]:
         """Return what each release is called, costs and tells, and its expected error, as text."""
         return [[part.name, f"{float(part.epsilon):.4g}", part.about, part.in_words] for part in self.parts]
-
-    def _repr_html_(self) -> str:
-        facts = {"epsilon": float(self.epsilon), "records": self.n}
-        left = {f"left out: {one.about}": one.why for one in self.left_out}
-        return card(type(self).__name__, facts | left, ["release", "epsilon", "tells", "expected error"],
-                    self.rows())  # fmt: skip
 
 
 class RequirementError(ValueError):

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dp_metrics._html import card
 from dp_metrics.fairness.frame_query import NO_RECORDS
 from dp_metrics.inputs.options import check_choice, check_confidence, did_you_mean
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED
@@ -78,7 +77,8 @@ class Verdicts(dict[str, Verdict]):
         return FAIL if FAIL in answers else PASS if answers == {PASS} else CANNOT_TELL
 
     def __repr__(self) -> str:
-        return "\n".join(f"{requirement}: {answer} ({limits})" for requirement, answer, limits in self.rows())
+        told = [f"{requirement}: {answer} ({limits})" for requirement, answer, limits in self.rows()]
+        return "\n".join([*told, f"about {self.about}, all at once with confidence {self.confidence:.12g}"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdicts as lists, mappings, numbers and text."""
@@ -98,11 +98,6 @@ class Verdicts(dict[str, Verdict]):
              one.why if one.interval is None else one.interval.in_words("{:.4g}".format)]
             for one in self.values()
         ]  # fmt: skip
-
-    def _repr_html_(self) -> str:
-        whom = "all people like these" if self.about == "people" else "these records"
-        facts = {"about": whom, "confidence": f"{self.confidence:.12g}", "all": self.answer}
-        return card("Requirements", facts, ["requirement", "answer", "limits"], self.rows())
 
 
 EACH = " in each group"

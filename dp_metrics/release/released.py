@@ -14,7 +14,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from dp_metrics._html import HtmlRepr, rounded
 from dp_metrics._packages import import_extra
 from dp_metrics.inputs.options import MAX_FLOAT, Floats, check_confidence, check_flag, own_error_state
 
@@ -40,8 +39,13 @@ def usual_bias(share: float, *, rises: bool = True) -> str | None:
     return _BIAS.format(way, of_what, float(f"{100 * share:.1g}"))
 
 
+def named(facts: Mapping[str, Any]) -> str:
+    """Return facts by name, as a repr shows them, without those that are None."""
+    return ", ".join(f"{name}={one!r}" for name, one in facts.items() if one is not None)
+
+
 @dataclass(frozen=True)
-class Interval(HtmlRepr):
+class Interval:
     """Two limits of one number, or of several; unpacks and is indexed like ``(lower, upper)``.
 
     Parameters
@@ -115,16 +119,6 @@ class Interval(HtmlRepr):
         several = ", all at once" if np.ndim(self.lower) else ""
         return f"{100 * self.confidence:.12g} %{several}"
 
-    def _facts(self) -> dict[str, Any]:
-        lower, upper = map(_text, self)
-        return {
-            "lower": lower,
-            "upper": upper,
-            "confidence": self._confidence,
-            "about": self.about,
-            "note": self.note or None,
-        }
-
 
 def _opened(limit: Any, sign: float) -> Any:
     """Return infinity in the place of the largest float of this sign, which is no limit."""
@@ -138,7 +132,7 @@ def _outwards(limit: Any, rounding: str) -> str:
     if isinstance(limit, np.ndarray):
         return np.array2string(limit, precision=6, suppress_small=True, separator=", ")
     if not (isinstance(limit, float) and math.isfinite(limit)):
-        return rounded(limit)
+        return str(limit)
     return f"{Context(prec=6, rounding=rounding).create_decimal_from_float(limit):g}"
 
 

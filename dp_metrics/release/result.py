@@ -21,7 +21,6 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 
 import numpy as np
 
-from dp_metrics._html import HtmlRepr
 from dp_metrics._packages import __version__
 from dp_metrics.inputs.options import Floats, Relation, check_confidence, own_error_state
 from dp_metrics.mechanisms._base import NOT_MONOTONE
@@ -34,6 +33,7 @@ from dp_metrics.release.released import (
     SEVERAL,
     Interval,
     PopulationQuestion,
+    named,
     usual_bias,
 )
 
@@ -47,12 +47,6 @@ _OF_PERSONS = (
     "Test sets are adjacent if all records of one person of the first{} are replaced by as many other valid "
     "ones; who has which is public."
 )
-_ALL_RECORDS = "each person, with all records"
-_PROTECTED = {
-    "replace_one": "each record, which might be any other",
-    "replace_one_within_groups": "each record, which might be any other of its group",
-    "add_or_remove_one": "whether a record is there",
-}
 _ARGUMENTS = "all arguments of the call but the records."
 _UNPROTECTED = {
     "replace_one": f"The number of records (of each group, if groups were passed), and {_ARGUMENTS}",
@@ -229,7 +223,7 @@ class KeptCounts:
 
 @own_error_state
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Result(HtmlRepr, Generic[Value_co]):
+class Result(Generic[Value_co]):
     """A private number and what is public about its release; all of it may be published.
 
     `with_result` returns it. It is formatted as its value is, and ``float(result)`` is the value of a metric
@@ -435,26 +429,10 @@ class Result(HtmlRepr, Generic[Value_co]):
 
     def __repr__(self) -> str:
         limits = self._limits()
-        shown = {"metric": self.metric, "epsilon": self.epsilon, "n": self.n, "spend_name": self.spend_name}
-        shown |= {"noise_interval": None if limits is None else tuple(limits), "note": self.note}
-        shown["bias"] = self.bias
-        told = "".join(f", {name}={one!r}" for name, one in shown.items() if one is not None)
-        return f"Result({self.value!r}{told})"
-
-    def _facts(self) -> dict[str, Any]:
-        limits = self._limits()
-        return {
-            "value": self.value,
-            "metric": self.metric,
-            "limits of the noise": limits and f"{limits.in_words()}, 95 %",
-            "note": self.note,
-            "bias": self.bias,
-            "epsilon": self.epsilon,
-            "protects": _ALL_RECORDS if self._is_of_persons else _PROTECTED[self.neighboring],
-            "records": self.n,
-            "mechanism": self.mechanism,
-            "name of the spend": self.spend_name,
-        }
+        shown = {"metric": self.metric, "epsilon": self.epsilon, "neighboring": self.neighboring}
+        shown |= {"n": self.n, "spend_name": self.spend_name}
+        shown |= {"noise_interval": limits and tuple(limits), "note": self.note, "bias": self.bias}
+        return f"Result({self.value!r}, {named(shown)})"
 
     def noise_interval(self, confidence: float = 0.95) -> Interval:
         """Return limits of the exact metric of the same records: how far the noise may have moved the value.

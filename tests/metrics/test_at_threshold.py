@@ -65,7 +65,7 @@ def test_the_nearest_edge_is_taken_and_stated():
     assert (back, back.threshold) == (found, found.threshold)
     assert json.loads(json.dumps(found)) == found
     told = at.noise_interval("recall").about, at.population_interval("accuracy").about
-    for text in (repr(found), repr(at), at._repr_html_(), *told):
+    for text in (repr(found), repr(at), *told):
         assert "0.308658" in text
     assert pickle.loads(pickle.dumps(at)).f1_score() == released.f1_score(0.3)
 

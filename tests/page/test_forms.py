@@ -6,6 +6,7 @@ import json
 import math
 import pickle
 import re
+import sys
 from html import unescape
 from importlib.resources import files
 
@@ -15,6 +16,7 @@ import pytest
 from helpers import loop_over
 
 import dp_metrics as dp
+from dp_metrics.page.page import _template
 
 LABELS = ["<script>alert(1)</script>", "$m$ | `x`"]
 SCHEMA = json.loads(files("dp_metrics.page").joinpath("evaluation.schema.json").read_text(encoding="utf-8"))
@@ -52,6 +54,14 @@ def shown(request):
 @pytest.fixture(scope="module")
 def html(shown):
     return shown.to_html()
+
+
+def test_a_notebook_shows_the_page_and_without_jinja2_its_repr(monkeypatch):
+    found = page("labels", 300)
+    assert "dp-page" in found._repr_html_()
+    _template.cache_clear()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert found._repr_html_() is None
 
 
 @pytest.mark.gate

@@ -27,7 +27,7 @@ def test_verdicts(page):
     near = page["accuracy"].value
     assert page.check([f"accuracy >= {near!r}", "recall >= 0.1"]).answer == "cannot tell"
     assert "accuracy >= 0.8: pass" in repr(found)
-    assert "Requirements" in found._repr_html_()
+    assert "about people, all at once with confidence 0.95" in repr(found)
 
 
 def test_requirements_share_the_miss(page):

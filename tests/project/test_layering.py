@@ -15,19 +15,18 @@ from dp_metrics.quantities.base import Noise, Quantity
 
 PACKAGE = Path(dp_metrics.__file__).parent
 
-BASE = ("exceptions", "_html", "_packages", "_random", "inputs", "sensitivity", "mechanisms", "accounting")
+BASE = ("exceptions", "_packages", "_random", "inputs", "sensitivity", "mechanisms", "accounting")
 BASE = {*BASE, "quantities", "release"}
 ABOVE = {*BASE, "metrics"}
 # What each folder, or module beside the folders, may import besides itself.
 ALLOWED = {
     "exceptions": set(),
-    "_html": set(),
     "_packages": set(),
     "_random": {"exceptions"},
     "inputs": {"exceptions"},
     "sensitivity": {"inputs"},
     "mechanisms": {"_random", "inputs", "sensitivity"},
-    "accounting": {"exceptions", "_html", "_packages", "inputs"},
+    "accounting": {"exceptions", "_packages", "inputs"},
     "quantities": {"_random", "inputs", "sensitivity", "mechanisms"},
     "release": BASE,
     "metrics": BASE,

@@ -97,8 +97,8 @@ def test_every_door_shows_it(tmp_path, capsys, monkeypatch):
     assert page.to_html().count('class="noise"') == 2  # r2 and its range, which has no lower limit
     assert type(page).from_json(page.to_json()).numbers["r2"].bias == page.numbers["r2"].bias
     for shown in (
-        repr(result), result._repr_html_(), json.loads(result.to_json())["bias"],
-        repr(frame), frame._repr_html_(), frame.bias[True], frame.overall_bias,
+        repr(result), json.loads(result.to_json())["bias"],
+        repr(frame), frame.bias[True], frame.overall_bias,
         *frame.frame()["bias"].dropna(), page.to_html(), page.to_markdown(), page.to_json(),
     ):  # fmt: skip
         assert "sually too low if a few records" in shown

@@ -10,7 +10,6 @@ from typing import Any, Self, TypeVar
 
 from numpy.typing import NDArray
 
-from dp_metrics._html import HtmlRepr, card
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import own_error_state
 from dp_metrics.metrics import METRICS, row_of
@@ -18,7 +17,7 @@ from dp_metrics.metrics._pictures import draw_confusion
 from dp_metrics.metrics.labels import confusion
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for, of_ratio
 from dp_metrics.metrics.labels.layouts import Counts, Layout, Ratio, sizes_of_labels
-from dp_metrics.release.released import Interval, Number, table_of
+from dp_metrics.release.released import Interval, Number, named, table_of
 from dp_metrics.release.result import KeptCounts, Result
 from dp_metrics.release.stored import PER_RECORD
 
@@ -60,7 +59,7 @@ def _of_counts(metric: Callable[..., R]) -> Callable[..., R]:
 
 @own_error_state
 @dataclass(frozen=True, repr=False, eq=False)
-class ReleasedConfusion(HtmlRepr):
+class ReleasedConfusion:
     """Metrics of labels that follow from one release: they are public, and cost no more epsilon.
 
     Parameters
@@ -132,17 +131,10 @@ class ReleasedConfusion(HtmlRepr):
         return cls(replace(result, reading=KeptCounts(every, shape)), labels.in_order, counts, told.layout)
 
     def __repr__(self) -> str:
-        at = "" if self.threshold is None else f", threshold={self.threshold:g}"
-        return f"ReleasedConfusion(labels={self.labels.tolist()}{at}, epsilon={self.result.epsilon:g})"
-
-    def _repr_html_(self) -> str:
-        names = [str(label) for label in self.labels.tolist()]
-        rows = [
-            [name, *(f"{count:.1f}" for count in counts)]
-            for name, counts in zip(names, self.confusion_matrix(), strict=True)
-        ]
-        facts = {"threshold": self.threshold, "epsilon": self.result.epsilon, "note": self.result.note}
-        return card("ReleasedConfusion", facts, ["true \\ predicted", *names], rows)
+        result = self.result
+        shown = {"labels": self.labels.tolist(), "threshold": self.threshold, "epsilon": result.epsilon}
+        shown |= {"neighboring": result.neighboring, "note": result.note}
+        return f"ReleasedConfusion({named(shown)})"
 
     def accuracy_score(self) -> float:
         """Return the accuracy that the release tells."""

@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from dp_metrics._html import HtmlRepr
 from dp_metrics.inputs.options import (
     as_real,
     check_choice,
@@ -36,7 +35,7 @@ from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable, binned_calibr
 from dp_metrics.quantities.tables import as_floats, too_few
 from dp_metrics.release import released
 from dp_metrics.release.count_limits import noisy_ratio
-from dp_metrics.release.released import Interval, Number, PopulationQuestion
+from dp_metrics.release.released import Interval, Number, PopulationQuestion, named
 from dp_metrics.release.result import KeptCounts, Result, check_persons
 
 _METRICS = {"roc_auc": formulas.area_under_roc, "average_precision": formulas.average_precision}
@@ -68,7 +67,7 @@ class AtThreshold(float):
 
 @own_error_state
 @dataclass(frozen=True, repr=False, eq=False)
-class ReleasedScores(HtmlRepr):
+class ReleasedScores:
     """Curves and areas that follow from one release: they are public, and cost no more epsilon.
 
     Parameters
@@ -127,17 +126,9 @@ class ReleasedScores(HtmlRepr):
         return cls(replace(result, reading=KeptCounts(table)), table.counts(result.released))
 
     def __repr__(self) -> str:
-        return f"ReleasedScores({self.counts.negative.size} bins, epsilon={self.result.epsilon:g})"
-
-    def _facts(self) -> dict[str, Any]:
-        return {
-            "area under the ROC curve": self.roc_auc_score(),
-            "average precision": self.average_precision_score(),
-            "records by class": f"{self.counts.negative.sum():.1f}, {self.counts.positive.sum():.1f}",
-            "bins": self.counts.negative.size,
-            "epsilon": self.result.epsilon,
-            "note": self.result.note,
-        }
+        result = self.result
+        shown = {"epsilon": result.epsilon, "neighboring": result.neighboring, "note": result.note}
+        return f"ReleasedScores({self.counts.negative.size} bins, {named(shown)})"
 
     def roc_curve(self) -> RocCurve:
         """Return what `private_roc_curve` makes of the counts."""
