@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dp_metrics.fairness.groups import Groups, by_group
 from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.inputs.labels import LabelSet
+from dp_metrics.inputs.losses import identity
 from dp_metrics.inputs.options import Floats, Relation, check_choice, check_share
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
@@ -26,11 +27,11 @@ from dp_metrics.quantities.tables import (
     CountsNoise,
     NoisyTable,
     TableOf,
-    as_floats,
     check_cells,
     plausible_counts,
+    saturated_counts,
 )
-from dp_metrics.release.query import Query, Share, Together, as_they_are
+from dp_metrics.release.query import Query, Share, Together
 from dp_metrics.release.result import Result
 from dp_metrics.release.stored import PER_RECORD, SETTINGS, read_shape
 
@@ -489,7 +490,7 @@ def _table(
         cells = ((size * number, weight),)
     table = replace(part, cells=cells, find=count, groups=number)
     # records with their groups, of which the query of a group reads the rest
-    of_all = Query((table,), as_they_are)
+    of_all = Query((table,), identity)
     return Together((Share(of_all, Fraction(1), shape.relation, _FRAME),), _coded, combine)
 
 
@@ -503,7 +504,7 @@ def _counts_by_group(coded: Records, *, query: Query, groups: int) -> NDArray[np
 def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, groups: Groups) -> FrameResult:
     """Return the entries of metrics that are read from counts by group."""
     first = next(made for _, made in metrics.values())  # whose counts are those of all
-    tables = [(_plausible(one), as_floats(one.value)) for one in results]
+    tables = [(_plausible(one), saturated_counts(one.value)) for one in results]
     if groups.sizes is None:
         rows = list(zip(*(one.reshape(groups.size, -1) for one in tables[0]), strict=True))
     else:

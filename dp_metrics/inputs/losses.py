@@ -9,7 +9,7 @@ infinite, and whoever sums the losses clips them to the cap.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ Loss: TypeAlias = Callable[..., Floats]
 
 Read: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
 """Checks the contents of a block of records, and returns them in the type that the loss takes."""
+
+_T = TypeVar("_T")
 
 _TINY = float(np.finfo(np.float64).eps)
 
@@ -138,9 +140,9 @@ def poisson_deviance(y_true: Floats, y_pred: Floats) -> Floats:
     return np.maximum(2.0 * (y_true * logarithm - y_true + y_pred), 0.0)  # rounding may give a little less
 
 
-def identity(losses: Floats) -> Floats:
-    """Return losses as they are."""
-    return losses
+def identity(given: _T) -> _T:
+    """Return what is given: losses, or records that are read elsewhere, as they are."""
+    return given
 
 
 def zero_one_loss(differs: NDArray[np.bool_]) -> Floats:

@@ -345,7 +345,7 @@ def plausible_counts(noisy: Any, cells: Cells, n: int | None) -> Floats:
     n : int or None
         The public number of records.
     """
-    counts = as_floats(noisy)
+    counts = saturated_counts(noisy)
     if n is None:
         if counts.size <= _FEW:
             return np.maximum(counts, 0.0)
@@ -466,13 +466,13 @@ class CountsNoise:
         """Return limits of the numbers before the noise: two arrays; only those of used numbers hold."""
         each = miss / (2 * (len(self.noisy) if used is None else int(np.count_nonzero(used))))
         away = [one for size, rate in self.rates for one in [largest_noise(rate, self._joined, each)] * size]
-        return self._around(as_floats(self.noisy), away)
+        return self._around(saturated_counts(self.noisy), away)
 
     def limits_of_sums(self, sums: Sequence[Sequence[int]], miss: float) -> Limits:
         """Return limits of sums of numbers of one rate; each is listed by the places of its numbers."""
         each, rate = miss / (2 * len(sums)), self.rates[0][1]
         away = [largest_noise(rate, self._joined, each, len(one)) for one in sums]
-        return self._around(as_floats([sum(self.noisy[place] for place in one) for one in sums]), away)
+        return self._around(saturated_counts([sum(self.noisy[place] for place in one) for one in sums]), away)
 
     @property
     def _joined(self) -> int | None:
@@ -505,7 +505,7 @@ class CountsNoise:
         return np.concatenate(kept)[:times] / self.units
 
 
-def as_floats(noisy: Any) -> Floats:
+def saturated_counts(noisy: Any) -> Floats:
     """Return noisy counts as floats, saturated where they say no more, so that they are safe to add up."""
     numbers = noisy if isinstance(noisy, np.ndarray) else np.array(noisy, dtype=object)
     counts: Floats = np.clip(numbers, -COUNT_LIMIT, COUNT_LIMIT).astype(np.float64)

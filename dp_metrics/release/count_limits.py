@@ -28,7 +28,7 @@ from dp_metrics.mechanisms._laws import (
 )
 from dp_metrics.mechanisms.geometric import spread_noise
 from dp_metrics.quantities.base import NoisyNumber
-from dp_metrics.quantities.tables import CountsNoise, as_floats, largest_noise_of_sum
+from dp_metrics.quantities.tables import CountsNoise, largest_noise_of_sum, saturated_counts
 
 _EXPONENT = 40.0  # a count is farther from its mean than a window tells with probability exp(-40)
 _CUT_OFF = 2 * math.exp(-_EXPONENT)  # probability of the counts that a sum leaves out
@@ -793,7 +793,7 @@ def person_limits(units: int, ratio: NoisyRatio, miss: float) -> tuple[float, fl
     One record of each person, drawn at random, has sure limits: `ratio_limits`.
     """
     of_a, of_b, both = (moment / units**2 for moment in ratio.moments)
-    a, b = as_floats([ratio.a, ratio.b]) / units
+    a, b = saturated_counts([ratio.a, ratio.b]) / units
     lower, upper = quick_ratio_limits(a, b, (of_a, of_b, both), miss)
     least, most = noise_limits(ratio, miss)
     return min(ratio.metric(float(lower)), least), max(ratio.metric(float(upper)), most)

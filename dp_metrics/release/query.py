@@ -145,11 +145,6 @@ def _kept(stats: Any, capacity: int, ranks: int, *, forget: bool) -> Any:
 _ONE_NUMBER = Monotone(only)
 
 
-def as_they_are(records: Records) -> Records:
-    """Return the records: the reader of a query whose quantities read them."""
-    return records
-
-
 @dataclass(frozen=True, eq=False)
 class Query:
     """Public: what one call releases, and how its result follows; equal where all that it holds is equal.

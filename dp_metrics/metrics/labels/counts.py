@@ -398,7 +398,7 @@ class Confusion:
         unit = np.eye(1, layout.good.size)[0]
         cells, told = (
             [kind for kind in (of.right, of.missed, of.wrong, of.either) if kind is not None]
-            for of in map(layout.read, (np.ones(layout.good.size), tables.as_floats(noise.noisy)))
+            for of in map(layout.read, (np.ones(layout.good.size), tables.saturated_counts(noise.noisy)))
         )
         together = max(float(kind.max()) for kind in cells)  # so many noisy counts are added up at most
         added = math.sqrt(together * noise.covariance(unit, unit))

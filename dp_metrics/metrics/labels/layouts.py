@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.options import Floats
-from dp_metrics.quantities.tables import Cells, as_floats, check_cells, nearest_with_sum, plausible_counts
+from dp_metrics.quantities.tables import (
+    Cells,
+    check_cells,
+    nearest_with_sum,
+    plausible_counts,
+    saturated_counts,
+)
 
 MOST_MATRIX_LABELS = 3
 """Labels up to which the matrix has no more cells than what else tells everything about each label."""
@@ -113,7 +119,7 @@ class Layout:
         Those of several groups are added up as they were drawn, and each sum is shown in equal parts: nothing
         but sums is read. If each small count were made 0 or more first, every sum would be too large.
         """
-        sums = as_floats(noisy).reshape(self.groups, -1).sum(axis=0)
+        sums = saturated_counts(noisy).reshape(self.groups, -1).sum(axis=0)
         cells = self.cells[: len(self.cells) // self.groups]
         return np.tile(plausible_counts(sums, cells, n) / self.groups, self.groups)
 

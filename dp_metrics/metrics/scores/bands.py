@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, ENORMOUS
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, pooled_means
-from dp_metrics.quantities.tables import CountsNoise, as_floats, nearest_with_sum
+from dp_metrics.quantities.tables import CountsNoise, nearest_with_sum, saturated_counts
 from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import NoisyRatio, likely_limits
 from dp_metrics.release.released import POPULATION_NOTE, PopulationQuestion
@@ -114,7 +114,7 @@ def area_limits(
 
 def are_far_from_noise(noise: CountsNoise, deviations: float) -> bool:
     """Return whether the noisy sizes of both classes exceed so many standard deviations of their noise."""
-    noisy = as_floats(noise.numbers).reshape(2, -1)
+    noisy = saturated_counts(noise.numbers).reshape(2, -1)
     of_class = np.repeat([1.0, 0.0], noisy.shape[1])
     deviation = np.sqrt(max(noise.covariance(of_class, of_class), 0.0))
     return bool((noisy.sum(axis=1) > deviations * deviation).all())
@@ -124,7 +124,7 @@ def _error_of_area(
     noise: CountsNoise, tie: float, *, among_people: bool
 ) -> Callable[[Floats], tuple[Floats, Floats, Floats]]:
     """Return the error, for `likely_limits`, of the area in which `tie` of each pair in a bin is won."""
-    raw = as_floats(noise.numbers).reshape(2, -1)
+    raw = saturated_counts(noise.numbers).reshape(2, -1)
     negatives, positives = (nearest_with_sum(each, each.sum()) for each in raw)
     bins = positives.size
     size, other = float(positives.sum()), float(negatives.sum())
@@ -241,7 +241,7 @@ def precision_limits(
     average precision errs down, and the lower limit is theirs. Counts that are pooled before, as for the
     released number, err up where the share of positives does fall with the score: theirs is the upper limit.
     """
-    noisy = as_floats(noise.numbers).reshape(2, -1)
+    noisy = saturated_counts(noise.numbers).reshape(2, -1)
     sizes = noisy.sum(axis=1)
     if not are_far_from_noise(noise, FAR):
         return None
@@ -448,7 +448,7 @@ class BinnedCells:
     @property
     def noisy(self) -> Floats:
         """The noisy numbers of records."""
-        return as_floats(self.noise.numbers)
+        return saturated_counts(self.noise.numbers)
 
     def sums(self, values: Floats) -> Floats:
         """Return the sum of these values of the cells over each bin."""
@@ -874,7 +874,7 @@ def over_expected_limits(
     The variance by chance is that of the counts, and at least that of people who are positive r times as
     often as the probabilities say: where three are positive, the counts alone made limits that covered 80 %.
     """
-    counts, bins = as_floats(noise.numbers), edges.size - 1
+    counts, bins = saturated_counts(noise.numbers), edges.size - 1
     present, positive = np.maximum(counts, 0.0), np.repeat([0.0, 1.0], bins)
 
     def error(x: Floats, is_upper: bool) -> tuple[Floats, Floats, Floats]:

@@ -32,7 +32,7 @@ from dp_metrics.metrics.scores.curve_formulas import (
     ScoreCounts,
 )
 from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable, binned_calibration_band
-from dp_metrics.quantities.tables import as_floats, too_few
+from dp_metrics.quantities.tables import saturated_counts, too_few
 from dp_metrics.release import released
 from dp_metrics.release.count_limits import noisy_ratio
 from dp_metrics.release.released import Interval, Number, PopulationQuestion, named
@@ -389,7 +389,7 @@ class ReleasedScores:
             As `net_benefit`.
         """
         n, edges = self._public_n(), self.counts.edges[1:-1]
-        negative, positive = as_floats(self.result.value).reshape(2, -1)
+        negative, positive = saturated_counts(self.result.value).reshape(2, -1)
         of_positive, of_negative = (np.cumsum(one[::-1])[::-1] for one in (positive, negative))
         weight = edges / (1 - edges)
         model = (of_positive[1:] - weight * of_negative[1:]) / n

@@ -266,7 +266,7 @@ class ScoreTable:
     def counts(self, released: ReleasedNumbers) -> ScoreCounts:
         """Return the plausible counts of released ones, with these and the size of their noise."""
         (values,), epsilon = released.values, released.epsilon / released.most_records
-        noisy, cells = tables.as_floats(values).reshape(2, -1), ((len(values), Fraction(1)),)
+        noisy, cells = tables.saturated_counts(values).reshape(2, -1), ((len(values), Fraction(1)),)
         negative, positive = tables.plausible_counts(values, cells, released.public_n).reshape(2, -1)
         private_n = released.neighboring.private_n
         noise = tables.noise_of_cells(cells, epsilon, private_n=private_n, is_partition=True)
