@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Context
 from functools import partial
 from typing import Any
 
@@ -14,10 +13,9 @@ import numpy as np
 
 from dp_metrics.fairness.frame import PrivateMetricFrame, group_in_words
 from dp_metrics.inference.comparison import Comparison
-from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.page import page_numbers
-from dp_metrics.page.in_short import QUESTIONS, SEEDED, PageFacts, capital, in_digits, words_of
+from dp_metrics.page.in_short import QUESTIONS, PageFacts, capital, words_of
 from dp_metrics.page.page_plan import COMPARISON, SIDES, PagePart, feature_of, matrix_of, times_as_wide
 from dp_metrics.page.requirements import CANNOT_TELL, FAIL, PASS, Verdicts, parsed
 from dp_metrics.page.setting import SCORES
@@ -49,7 +47,6 @@ _NOISE_ALONE = "Noise alone: the exact numbers of these records lie here; of oth
 _AT_THRESHOLDS = (
     "By other thresholds, from the counts of scores, which have noise of their own; none is advised"
 )
-_COST = "What this page cost, and what it promises to the people in the records."
 
 
 @dataclass(frozen=True)
@@ -102,30 +99,6 @@ class Section:
     sentence: str
     tables: Sequence[Table] = ()
     lines: Sequence[tuple[str, str]] = ()
-
-
-_CHANGED = {
-    "replace_one": "Whatever one person's record had been",
-    Relation.WITHIN_GROUPS: "Whatever one person's record had been, but for the group, which is public",
-    "add_or_remove_one": "Whether or not one person's record had been there",
-}
-
-
-def promise(page: PageFacts) -> str:
-    """Return what the page promises, in one sentence for the people concerned."""
-    if page.is_seeded:
-        return SEEDED
-    epsilon, changed, most = page.epsilon, _CHANGED[page.relation], page.most_records
-    factor = "exp(epsilon)"
-    if epsilon < 700:  # what is promised is rounded up
-        up = Context(prec=3, rounding=ROUND_CEILING)
-        factor = f"{float(up.create_decimal_from_float(math.nextafter(math.exp(epsilon), math.inf))):.3g}"
-    if most > 1:
-        changed = changed.replace("one person's record", f"one person's records, up to {most},")
-    return (
-        f"{changed}, any page that might have come out was at most {factor} times as likely or as "
-        f"unlikely (epsilon-differential privacy, epsilon = {in_digits(page.public.epsilon)})."
-    )
 
 
 def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> list[Section]:
@@ -402,24 +375,15 @@ def _with_range(number: Number, notes: list[str], scale: float) -> Cell:
 
 def _compared(found: Comparison, page: PageFacts) -> list[tuple[str, str]]:
     """Return what a comparison tells."""
-    value, ends = page_numbers.written(found.estimate, found.interval, apart_from=0.0)
-    words = words_of(page)
-    model, other = words.model_name, words.baseline_name
-    whom, on, which, each = words.compared, words.on, words.which, ""
+    words, lines = words_of(page), [page.summary[3]]
     if found.unit == "persons":
-        each = f" Of each {words.person_name} the mean error over all {words.units} counts."
-    ahead = {"A": model, "B": other}.get(found.better or "")
-    said = f"{capital(ahead)} is better {on} more {whom}." if ahead else "No sure difference."
-    lines = [
-        f"{said} The share of {whom} {on} {which} {model} is better, less that {on} {which} {other} is: "
-        f"{value} ({ends}, 95 %, among all people like these).{each}"
-    ]
+        lines.append(f"Of each {words.person_name} the mean error over all {words.units} counts.")
     if found.p_value is not None:
         lines.append(
             "If the two were equal, a lead like this would come up in at most "
             f"{math.ceil(1000 * found.p_value):,} of 1,000 tests."
         )
-    lines.append(f"Better {on} more {whom} is no lower mean error, nor more positives found.")
+    lines.append(f"Better for more {words.compared} is no lower mean error, nor more positives found.")
     return [("", line) for line in lines]
 
 
@@ -449,7 +413,7 @@ def _cost(page: PageFacts) -> Section:
         left = [[one.about, one.why] for one in page.plan.left_out]
         tables.append(_of_text("What was left out", ["", "why"], left))
     words, public = words_of(page), ""
-    lines = [("", promise(page))]
+    lines = [("", page.summary[4])]
     if page.most_records > 1:
         public = f"how many {words.units} each {words.person_name} has, which is public; "
     lines.append(("Not covered:", _NOT_COVERED.format(public=public, **vars(words))))
@@ -458,10 +422,7 @@ def _cost(page: PageFacts) -> Section:
         lines.append(
             ("", f"The tables by group make ranges of all records about {100 * (wider - 1):.0f} % wider.")
         )
-    if page.budget is not None:
-        spent, remaining = page.budget["spent"], page.budget["remaining"]
-        lines.append(("", f"Of the budget {spent:g} is spent, with this page, and {remaining:g} is left."))
-    return Section("Cost and promise", _COST, tables, lines)
+    return Section("Cost and promise", "", tables, lines)
 
 
 _NOT_COVERED = (

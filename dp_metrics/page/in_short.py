@@ -184,9 +184,7 @@ def words_of(page: PageFacts) -> SimpleNamespace:
     words.with_label = f"that {words.positive_meaning}" if words.positive_meaning else "with the label"
     words.of_target = f" {words.target_unit}" if words.target_unit else ""
     # whom models are compared on: where some persons have several records, each person counts once
-    words.compared, words.on, words.which = words.units, "on", "which"
-    if page.public.persons is not None:
-        words.compared, words.on, words.which = "people", "for", "whom"
+    words.compared = words.units if page.public.persons is None else "people"
     return words
 
 
@@ -326,21 +324,17 @@ def _which_is_better(page: PageFacts) -> str:
         if page.public.setting.baseline is None:
             return "No other model was given, so nothing is compared."
         return f"{capital(other)} was given, but nothing was released that compares the two."
+    value, limits = found.estimate, found.interval
+    verb, for_more, for_less = "beats", "better", "worse"
+    if found.better == "B":
+        verb, for_more, for_less = "loses to", "worse", "better"
+        value, limits = -value, replace(limits, lower=-limits.upper, upper=-limits.lower)
+    more = "about {} ({})".format(*page_numbers.written(value, limits, times=100, apart_from=0.0))
+    whom, does = words.compared, f"does {for_more} for {more} more than it does {for_less} for"
     if found.better is None:
-        return f"Cannot tell whether {model} or {other} is better: no difference is sure."
-    ahead = found.better == "A"
-    limits = found.interval
-    if not ahead:
-        limits = replace(limits, lower=-limits.upper, upper=-limits.lower)
-    more = "about {} ({})".format(
-        *page_numbers.written(abs(found.estimate), limits, times=100, apart_from=0.0)
-    )
-    verb = "beats" if ahead else "loses to"
-    for_more, for_less = ("better", "worse") if ahead else ("worse", "better")
-    return (
-        f"{capital(model)} {verb} {other}: of 100 {words.compared}, it does {for_more} for {more} more than "
-        f"it does {for_less} for."
-    )
+        said = f"Cannot tell whether {model} or {other} is better: no difference is sure."
+        return f"{said} Of 100 {whom}, {model} {does}."
+    return f"{capital(model)} {verb} {other}: of 100 {whom}, it {does}."
 
 
 def capital(text: str) -> str:
@@ -365,11 +359,12 @@ def _cost(page: PageFacts) -> str:
     if page.most_records > 1:
         whose = f"your {several} or other ones{' of their groups' if is_within else ''} were used"
         rest = f"It holds for all {several} of one {person} together."
-    right = math.ceil(100 / (1 + math.exp(-epsilon)) - 1e-9)
-    for_one = "" if page.most_records > 1 else f", for one {one}"
+    right = min(math.floor(100 / (1 + math.exp(-epsilon))) + 1, 100)  # rounded up
+    for_one = "" if page.most_records > 1 else f", for one {one},"
     return (
-        f"The page cost epsilon {in_digits(page.public.epsilon)}{left}, and promises each {person}{for_one}: "
-        f"who guesses from it whether {whose} is right at most {right} of 100 times (a coin: 50). {rest}"
+        f"The page cost epsilon {in_digits(page.public.epsilon)}{left}, and promises each {person}{for_one} "
+        f"epsilon-differential privacy: who guesses from it whether {whose} is right at most {right} of 100 "
+        f"times (a coin: 50). {rest}"
     )
 
 

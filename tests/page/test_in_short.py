@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -57,7 +56,10 @@ def test_every_form_of_a_page_has_the_same_heading_and_sentences():
     said = "about all stays like these, noise and chance included, with 95 % confidence for itself"
     assert how_sure == f"Each range is {said}: of 20 ranges about 1 may be wrong."
     assert which.startswith("Readmit *2* beats LACE: of 100 stays, it does better for about ")
-    assert "epsilon 3 (7 of 10 are left), and promises each patient, for one stay:" in cost
+    assert (
+        "epsilon 3 (7 of 10 are left), and promises each patient, for one stay, epsilon-differential privacy:"
+        in cost
+    )
 
 
 def test_public_numbers_have_all_digits_that_were_given():
@@ -111,8 +113,7 @@ def test_the_promise_is_rounded_up_and_about_what_neighbours_are(epsilon, option
     page = dp.private_evaluate(Y, y_score=SCORE, epsilon=epsilon, split={part: 1}, **options)
     promised = int(re.search(rf"{whose} right at most (\d+) of 100 times", page.summary[4])[1])
     assert promised / 100 >= 1 / (1 + math.exp(-epsilon)) > (promised - 1) / 100
-    times = Decimal(re.search(r"at most (\S+) times as likely", page.to_dict()["promise"])[1])
-    assert 1 <= times / Decimal(epsilon).exp() < Decimal("1.01")
+    assert page.to_dict()["promise"] == page.summary[4]
 
 
 def test_what_is_too_noisy_shows_no_number():
@@ -223,9 +224,15 @@ def test_models_are_called_by_their_names_where_they_are_compared():
     page = page_of(baseline=OTHER, **WORDS)
     (told,) = (one for one in page.sections if one.title == "Which is better")
     (_, first), *_ = told.lines
-    better = {"A": "Readmit *2* is better on more stays.", "B": "LACE is better on more stays."}
-    assert first.startswith(better.get(page.released["comparison"].better, "No sure difference."))
-    assert "stays on which Readmit *2* is better, less that on which LACE is:" in first
+    verb = {"A": "beats", "B": "loses to"}[page.released["comparison"].better]
+    assert first == page.summary[3]
+    assert first.startswith(f"Readmit *2* {verb} LACE: of 100 stays, it does ")
+    unsure = "Cannot tell whether Readmit *2* or LACE is better: no difference is sure. "
+    said = page_of(baseline=SCORE, **WORDS).summary[3]
+    range_ = (
+        r"Of 100 stays, Readmit \*2\* does better for about \S+ \(-\S+ to \S+\) more than it does worse for"
+    )
+    assert re.fullmatch(re.escape(unsure) + range_ + r"\.", said)
 
 
 @loop_over(("epsilon", "said"), [(0.1, "0.1"), (Fraction(1, 3), "0.333334"), (2, "2")])
@@ -233,4 +240,4 @@ def test_no_smaller_epsilon_is_promised_than_is_spent(epsilon, said):
     page = dp.private_evaluate(Y, y_score=SCORE, epsilon=epsilon)
     assert page.header["Privacy"] == f"epsilon {said} for this whole page"
     assert page.summary[4].startswith(f"The page cost epsilon {said}, and promises")
-    assert json.loads(page.to_json())["promise"].endswith(f"epsilon = {said}).")
+    assert json.loads(page.to_json())["promise"] == page.summary[4]

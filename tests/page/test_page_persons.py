@@ -142,7 +142,7 @@ def test_models_are_compared_on_persons(kind, equal_groups):
         alone.estimate, alone.interval, persons, "persons"
     )  # fmt: skip
     assert page.summary[3].startswith(("The model beats the other model: of 100 people", "The model loses"))
-    assert "The share of people for whom the model is better" in page.to_markdown()
+    assert "Better for more people is no lower mean error" in page.to_markdown()
     assert type(page).from_json(page.to_json()).released["comparison"].to_dict() == found.to_dict()
     assert page.results[0].deployment is None  # it is drawn from a seed
 
@@ -169,11 +169,13 @@ def test_no_range_of_records_speaks_of_all_people():
     assert page.check("recall >= 0.1").answer == "cannot tell"
     assert page.check("recall >= 0.1", about="records").answer == "pass"
     assert "about these records only" in page.summary[2]
-    assert "each person: who guesses from it whether your records or other ones were used" in page.summary[4]
+    assert (
+        "each person epsilon-differential privacy: who guesses from it whether your records "
+        in page.summary[4]
+    )
     details = page.deployment["privacy_loss"]
     assert details["privacy_unit"] == "person"
     assert "up to 2" in details["privacy_unit_details"]
-    assert "one person's records, up to 2," in page.to_dict()["promise"]
     scores = page.released["scores"]
     for ask in (scores.calibration_band, scores.roc_band, scores.population_interval):
         with pytest.raises(ValueError, match="2 records of each person"):
