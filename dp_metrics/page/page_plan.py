@@ -43,8 +43,6 @@ from dp_metrics.quantities.tables import columns_for, in_words
 from dp_metrics.release.query import Query, Share, Together
 from dp_metrics.release.result import Result
 
-_DOUBLINGS = 200
-
 Error: TypeAlias = Callable[[float, float], float]
 """Of an epsilon and a number of records, an expected error."""
 
@@ -124,14 +122,6 @@ class Portion:
             return PagePart(self.name, self.about, epsilon, None)
         ends = None if self.between is None else self.between(of_record, n)
         return PagePart(self.name, self.about, epsilon, self.error(of_record, n), ends)
-
-    def needed(self, epsilon: float) -> float:
-        """Return the number of records from which on the release is not mostly noise."""
-        low, high = 0.0, 2.0**_DOUBLINGS
-        for _ in range(2 * _DOUBLINGS):  # down to 1, and to the last bit
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.error(epsilon, middle) <= MOST_ERROR else (middle, high)
-        return float(math.ceil(high))
 
 
 @dataclass(frozen=True)
@@ -229,7 +219,7 @@ def divided(
         if split is not None or n is None or errors[worst] <= MOST_ERROR:
             return EvaluationPlan(epsilon, n, tuple(parts), tuple(left))
         dropped, cost = chosen[worst], parts[worst].epsilon
-        takes = dropped.needed(float(cost / most_records))
+        takes = np.ceil(n * errors[worst] / MOST_ERROR)  # expected errors fall as 1 / n
         of_all = f"{in_words(n)} record{'s' * (n != 1)}"
         why = (
             f"With {of_all} this part of epsilon, {float(cost):.2g}, would give mostly noise: it "
