@@ -231,7 +231,7 @@ class PrivateMetricFrame:
         # of its data no more than is public
         places = partial(public_groups, sensitive_features, group_labels) if membership == "public" else None
         call = partial(
-            Call.of, "frame", asked, places, metrics=frame_query.asked_of(chosen), is_single=is_single
+            Call.of, "frame", asked, places, metrics=[vars(one) for one in chosen], is_single=is_single
         )
         disclosing = [] if groups is None else ["groups"]
         release = Release(PrivateMetricFrame.__name__, terms, disclosing=disclosing, call=call)

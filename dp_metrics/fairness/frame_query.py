@@ -52,8 +52,8 @@ class FrameMetric:
     ----------
     name : str
         Its name in the table.
-    row : Metric
-        The public metric.
+    metric : str
+        The name of the public metric.
     options : dict
         Its public options.
     mechanism : Mechanism or None, default=None
@@ -61,9 +61,14 @@ class FrameMetric:
     """
 
     name: str
-    row: Metric
+    metric: str
     options: dict[str, Any]
     mechanism: Mechanism | None = None
+
+    @property
+    def row(self) -> Metric:
+        """The public metric."""
+        return METRICS[self.metric]
 
     def planned(self, shape: Shape) -> Query:
         """Return the query of records of a public form, with the mechanism that was chosen."""
@@ -173,7 +178,7 @@ def _frame_metric(name: str, metric: Any) -> FrameMetric:
     mechanism = keywords.pop("mechanism", None) if row.mechanism else None
     if unknown := sorted(keywords.keys() - row.options.keys()):
         raise TypeError(f"{row.name}() got an unexpected keyword argument {unknown[0]!r}.")
-    return FrameMetric(name, row, keywords, None if mechanism is None else get_mechanism(mechanism))
+    return FrameMetric(name, row.name, keywords, None if mechanism is None else get_mechanism(mechanism))
 
 
 def check_frame(
@@ -189,20 +194,9 @@ def check_frame(
     return Fraction(0) if overall_share == 0 else check_share(overall_share, "overall_share")
 
 
-def asked_of(metrics: Sequence[FrameMetric]) -> list[dict[str, Any]]:
-    """Return what is public of metrics."""
-    return [
-        {"name": one.name, "metric": one.row.name, "options": one.options, "mechanism": one.mechanism}
-        for one in metrics
-    ]
-
-
 def plan_again(asked: Mapping[str, Any], form: Mapping[str, Any]) -> Together:
     """Return the query of a frame that was asked for, of records of a public form."""
-    metrics = [
-        FrameMetric(one["name"], METRICS[one["metric"]], one["options"], one["mechanism"])
-        for one in asked["metrics"]
-    ]
+    metrics = [FrameMetric(**one) for one in asked["metrics"]]
     shape, sizes = read_shape(form["shape"]), form["sizes"]
     groups = Groups.of(asked["group_labels"], len(shape.arguments) - 2)
     share = check_frame(asked["membership"], asked["overall_share"], relation=shape.relation)
@@ -327,7 +321,7 @@ def _of_scores(metric: FrameMetric, shape: Shape) -> Query | None:
     """
     if isinstance(metric.row.usual.reading, ScoreTable):
         return metric.planned(shape)
-    if metric.row is not METRICS["private_roc_auc_score"] or metric.mechanism is not None:
+    if metric.metric != "private_roc_auc_score" or metric.mechanism is not None:
         return None
     # the function takes no pos_label, but a page has scores of either class: the table says which it reads
     options = dict(metric.options)
@@ -355,7 +349,7 @@ def _scores(members: Sequence[tuple[FrameMetric, Query]], shape: Shape, groups: 
 
 def _other(metric: FrameMetric, shape: Shape, groups: Groups, overall_share: Fraction) -> Together:
     """Return the releases of any other metric: one table if it is a share of the records."""
-    hidden, name = groups.sizes is None, metric.row.name
+    hidden, name = groups.sizes is None, metric.metric
     # the options must suit the sizes of the groups, even where these are private
     disclosing = metric.row.disclosing(metric.options)
     if hidden and disclosing and shape.n is not None:
@@ -478,7 +472,7 @@ def _table(
     The query counts the records of a group. Of each metric comes what makes it of the counts.
     """
     part: Any = query.quantities[0]
-    metrics = {metric.name: (metric.row.name, made) for metric, made in members}
+    metrics = {metric.name: (metric.metric, made) for metric, made in members}
     of_group, number = Query((replace(part, groups=1),), query.reader), groups.size
     combine = partial(_of_table, metrics=metrics, groups=groups)
     if groups.sizes is not None:

@@ -448,7 +448,7 @@ def _alone(records: Records) -> list[Records]:
 
 def _metric(name: str, label: str, **options: Any) -> FrameMetric:
     row = row_of(name)[0]
-    return FrameMetric(label, row, {key: value for key, value in options.items() if key in row.options})
+    return FrameMetric(label, row.name, {key: value for key, value in options.items() if key in row.options})
 
 
 def _frame(
@@ -557,10 +557,10 @@ def _release_of(part: PagePart, public: PageForm) -> Together:
     setting, columns = public.setting, ("y_true", public.kind)
     options = {"labels": setting.labels, "pos_label": setting.pos_label}
     options = {"bounds": setting.bounds} if setting.is_regression else options
-    metric = FrameMetric("", row_of(_METRIC_OF[about])[0], options)
+    metric = FrameMetric("", row_of(_METRIC_OF[about])[0].name, options)
     if by:
         return _frame(public, [metric], columns, by, public.by[by])
-    return _block(public, metric.planned(public.of(*columns)), columns, metric.row.name)
+    return _block(public, metric.planned(public.of(*columns)), columns, metric.metric)
 
 
 # Which releases there are
