@@ -59,8 +59,6 @@ class Cell:
         What stands there.
     kind : str, default=""
         "noise" where that is all there is; of a verdict what it is.
-    tip : str, default=""
-        What else is said of the cell.
     dots : dict or None, default=None
         Its picture; see `dots_of`.
     small : str, default=""
@@ -69,7 +67,6 @@ class Cell:
 
     text: str
     kind: str = ""
-    tip: str = ""
     dots: Mapping[str, Any] | None = None
     small: str = ""
 
@@ -181,11 +178,12 @@ def _overall(
         columns["exact: NOT private"] = [Cell(f"{exact.get(one.name, math.nan):.4g}") for one in numbers]
     columns["released"] = [
         Cell(
-            _value(one) + _marks(notes, None if page_numbers.is_gap(one) else one.note), _kind(one),
-            _tip(one, page), page_numbers.dots_of(one, scale),
+            _value(one) + _marks(notes, None if page_numbers.is_gap(one) else one.note),
+            _kind(one),
+            page_numbers.dots_of(one, scale),
         )
         for one in numbers
-    ]  # fmt: skip
+    ]
     columns["range, 95 %"] = [_range(one, notes) for one in numbers]
     if all(map(page_numbers.is_gap, numbers)):
         columns["concluded"] = [Cell(concluded(one, page.numbers)) for one in numbers]
@@ -362,15 +360,15 @@ def _range(number: Number, notes: list[str]) -> Cell:
         return Cell(
             _NONE if page_numbers.limits_of(number) is None else page_numbers.TOO_NOISY, _kind(number)
         )
-    return Cell(page_numbers.text_of(number)[1] + _marks(notes, _only(number), limits.note), "", limits.about)
+    return Cell(page_numbers.text_of(number)[1] + _marks(notes, _only(number), limits.note))
 
 
 def _with_range(number: Number, notes: list[str], scale: float) -> Cell:
     limits, dots = page_numbers.shown_limits(number), page_numbers.dots_of(number, scale)
     if limits is None:
-        return Cell(_value(number), _kind(number), number.note or "", dots)
+        return Cell(_value(number), _kind(number), dots)
     value, ends = page_numbers.text_of(number)
-    return Cell(f"{value} ({ends}){_marks(notes, number.bias, _only(number))}", "", limits.about, dots)
+    return Cell(f"{value} ({ends}){_marks(notes, number.bias, _only(number))}", "", dots)
 
 
 def _compared(found: Comparison, page: PageFacts) -> list[tuple[str, str]]:
@@ -385,14 +383,6 @@ def _compared(found: Comparison, page: PageFacts) -> list[tuple[str, str]]:
         )
     lines.append(f"Better for more {words.compared} is no lower mean error, nor more positives found.")
     return [("", line) for line in lines]
-
-
-def _tip(number: Number, page: PageFacts) -> str:
-    part, whom = page.plan[number.release], "person" if page.most_records > 1 else "record"
-    return (
-        f"{number.metric}, from the release '{number.release}' ({part.about}), which cost epsilon "
-        f"{float(part.epsilon):.3g} and protects {'nobody' if page.is_seeded else f'each {whom}'}"
-    )
 
 
 def _sizes(page: PageFacts, feature: int | None) -> Mapping[Any, float] | None:
