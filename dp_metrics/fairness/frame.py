@@ -16,7 +16,7 @@ from dp_metrics._packages import import_extra
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness import frame_query
-from dp_metrics.fairness.frame_query import Cell, Entry, FrameResult
+from dp_metrics.fairness.frame_query import Entry, FrameCell, FrameResult
 from dp_metrics.fairness.groups import Groups, public_groups
 from dp_metrics.fairness.intervals import GroupLimits, check_what
 from dp_metrics.inputs.arrays import columns_of, first_records
@@ -308,7 +308,7 @@ class PrivateMetricFrame:
         each = {name: value(entry) for name, entry in self._entries.items()}
         return each[""] if self._is_single else each
 
-    def _by_group(self, told: Callable[[Cell], Any]) -> ByGroup:
+    def _by_group(self, told: Callable[[FrameCell], Any]) -> ByGroup:
         """Return what there is by group; for each metric, or the only one."""
         return ByGroup(
             {
@@ -693,8 +693,8 @@ def _over_expected(groups: Sequence[Hashable], scores: Mapping[Hashable, Release
     for group in groups:
         one = known.get(group, empty)
         yield replace(one, name=f"{one.metric} in {group_in_words(group)}", group=group)
-    cells = {group: Cell(one.value, result=one) for group, one in known.items()}
-    yield from _gaps(OVER_EXPECTED, Entry("observed_over_expected", cells, Cell(None)))
+    cells = {group: FrameCell(one.value, result=one) for group, one in known.items()}
+    yield from _gaps(OVER_EXPECTED, Entry("observed_over_expected", cells, FrameCell(None)))
 
 
 def group_in_words(group: Hashable) -> str:

@@ -77,7 +77,7 @@ class FrameMetric:
         return replace(query, mechanisms=chosen or query.mechanisms)
 
 
-class Cell(NamedTuple):
+class FrameCell(NamedTuple):
     """A value of a frame, of one group or of all records.
 
     Parameters
@@ -103,16 +103,16 @@ class Entry(NamedTuple):
     """A metric of a frame: the name of its function, its cells by group, and that of all records."""
 
     metric: str
-    groups: Mapping[Hashable, Cell]
-    overall: Cell
+    groups: Mapping[Hashable, FrameCell]
+    overall: FrameCell
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[FrameCell]:
         """All cells, that of all records first."""
         return [self.overall, *self.groups.values()]
 
     @property
-    def known(self) -> dict[Hashable, Cell]:
+    def known(self) -> dict[Hashable, FrameCell]:
         """The cells of the groups that are not publicly empty."""
         return {group: cell for group, cell in self.groups.items() if cell.result is not None}
 
@@ -384,12 +384,12 @@ def _of_each(
 ) -> FrameResult:
     """Return the entry of a metric that is released for each group, and perhaps for all records first."""
     left = iter(results)
-    overall = _told(next(left)) if len(results) > len(groups.places) else Cell(None)
-    cells: dict[Hashable, Cell] = {}
+    overall = _told(next(left)) if len(results) > len(groups.places) else FrameCell(None)
+    cells: dict[Hashable, FrameCell] = {}
     records: dict[Hashable, float] = {}
     for group, size in groups.each.items():
         if size == 0:
-            cells[group] = Cell(_undefined(query, results[-1]), NO_RECORDS, rests_on=0)
+            cells[group] = FrameCell(_undefined(query, results[-1]), NO_RECORDS, rests_on=0)
             records[group] = 0.0
             continue
         one = next(left)
@@ -401,8 +401,8 @@ def _of_each(
     return {name: Entry(metric, cells, overall)}, sizes
 
 
-def _told(result: Result[Any], rests_on: int | None = None) -> Cell:
-    return Cell(result.value, result.note, result.bias, rests_on, result)
+def _told(result: Result[Any], rests_on: int | None = None) -> FrameCell:
+    return FrameCell(result.value, result.note, result.bias, rests_on, result)
 
 
 def _counting(result: Result[Any], size: int | None) -> tuple[int | None, int | None]:
@@ -534,7 +534,7 @@ def _plausible(result: Result[Any]) -> Floats:
 def without_empty(result: FrameResult, groups: Groups) -> FrameResult:
     """Return what one table tells where the sizes of groups are public: nothing of those without records."""
     sizes: Any = groups.each
-    empty = {group: Cell(math.nan, NO_RECORDS, rests_on=0) for group, size in sizes.items() if size == 0}
+    empty = {group: FrameCell(math.nan, NO_RECORDS, rests_on=0) for group, size in sizes.items() if size == 0}
     return {name: one._replace(groups={**one.groups, **empty}) for name, one in result[0].items()}, sizes
 
 
@@ -544,20 +544,20 @@ def _sum(numbers: Iterable[int | None]) -> int | None:
     return None if None in known else sum(one for one in known if one is not None)
 
 
-def _counted(made: Any, counts: Any, result: Result[Any] | None) -> Cell:
+def _counted(made: Any, counts: Any, result: Result[Any] | None) -> FrameCell:
     """Return the cell that plausible counts tell; there is no result of a group that is publicly empty."""
     records = made.rests_on(counts)
     rests_on = round(float(records.min()) if records.size else counts.n)
     is_scores = isinstance(made, ScoreTable)
     if result is None:
         value = math.nan if is_scores else made.formula(counts)
-        return Cell(value, NO_RECORDS, rests_on=rests_on)
+        return FrameCell(value, NO_RECORDS, rests_on=rests_on)
     reading: Any = result.reading  # that of several groups together reads their counts one after the other
     note = reading.note_of(result.parts[0], counts) if is_scores else reading.note(result)
-    return Cell(made.formula(counts), note, None, rests_on, result)
+    return FrameCell(made.formula(counts), note, None, rests_on, result)
 
 
-def _of_all_scores(made: ScoreTable, each: Sequence[Floats], noise: CountsNoise, n: int | None) -> Cell:
+def _of_all_scores(made: ScoreTable, each: Sequence[Floats], noise: CountsNoise, n: int | None) -> FrameCell:
     """Return the cell of all records, of the sums of the noisy scores of each group: without limits."""
     fewest = min(row.size for row in each)  # groups of other sizes may have tables of more columns
     # counts of groups are added up as they were drawn: each made 0 or more makes the sums too large
@@ -565,10 +565,10 @@ def _of_all_scores(made: ScoreTable, each: Sequence[Floats], noise: CountsNoise,
     added = math.sqrt(sum(row.size for row in each) / fewest)  # numbers in one of the total
     plausible = plausible_counts(noisy, ((fewest, Fraction(1)),), n)
     counts = _read(made, plausible, noisy, noise.expected * added)
-    return Cell(made.formula(counts), made.note_of(_of_sums(noise, noisy, added**2), counts))
+    return FrameCell(made.formula(counts), made.note_of(_of_sums(noise, noisy, added**2), counts))
 
 
-def _together(joined: Result[Any], made: Confusion, groups: int) -> Cell:
+def _together(joined: Result[Any], made: Confusion, groups: int) -> FrameCell:
     """Return the cell of several groups together, of their counts one after the other."""
     in_groups: Confusion = replace(made, layout=made.layout.in_groups(groups))
     union = replace(joined, reading=in_groups)
@@ -615,7 +615,7 @@ def margin_of(result: FrameResult, feature: int) -> FrameResult:
     }, sizes
 
 
-def _margin(entry: Entry, groups: Sequence[Hashable]) -> Cell:
+def _margin(entry: Entry, groups: Sequence[Hashable]) -> FrameCell:
     """Return the cell of several groups together."""
     cells = [entry.groups[group] for group in groups]
     known = [one.result for one in cells if one.result is not None]

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dp_metrics.fairness.frame_query import NO_RECORDS, Cell, Entry
+from dp_metrics.fairness.frame_query import NO_RECORDS, Entry, FrameCell
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.scores.table import ScoreTable
@@ -134,7 +134,7 @@ class GroupLimits:
             )
         return self._of(overall, self.asked.name, self._scope() if self.together > 1 else "")
 
-    def _of(self, cell: Cell, what: str, *notes: str) -> Interval:
+    def _of(self, cell: FrameCell, what: str, *notes: str) -> Interval:
         """Return the interval of a cell, with these notes before its own."""
         one = self.told(cell.result, 1 - self.miss)
         return replace(

@@ -13,7 +13,7 @@ from helpers import clopper_pearson, loop_over, seeded
 from sklearn import metrics as sk
 
 import dp_metrics as dp
-from dp_metrics.fairness.frame_query import Cell, Entry
+from dp_metrics.fairness.frame_query import Entry, FrameCell
 from dp_metrics.fairness.intervals import GroupLimits
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
@@ -205,8 +205,8 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
         noisy = (counts + drawn).tolist()
         of_groups = [part.told(Output(tuple(some), {})) for some in (noisy[:2], noisy[2:])]
         kept = [made(Cached, one) for one in of_groups]
-        cells = {g: Cell(exact[g], result=one) for g, one in zip("ab", kept, strict=True)}
-        limits = GroupLimits(PopulationQuestion("share", sure), Entry("share", cells, Cell(None)))
+        cells = {g: FrameCell(exact[g], result=one) for g, one in zip("ab", kept, strict=True)}
+        limits = GroupLimits(PopulationQuestion("share", sure), Entry("share", cells, FrameCell(None)))
         found = limits.of("groups") | {
             "largest": limits.of("difference"),
             "ratio": limits.of("ratio"),
