@@ -167,7 +167,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
 def _limits(
     released: Any, typed: argparse.Namespace, kinds: Iterable[str] | None = None, **more: Any
 ) -> dict[str, Any]:
-    """Return the limits that were asked for, or of `kinds`, by their kind; say why there are none of one."""
+    """Return limits of `kinds`, by these; of those that were asked for, and say why there are none of one."""
     asked, found = getattr(typed, "interval", []), dict[str, Any]()
     for kind in dict.fromkeys(asked or ["noise"] if kinds is None else kinds):
         limits, how = released.noise_interval, given(typed, Result.noise_interval)
@@ -176,7 +176,7 @@ def _limits(
         try:
             found[kind] = limits(**how, **more)
         except Exception as error:  # the number is paid for all the same
-            if asked:
+            if asked and kinds is None:
                 tell("warning", f"no limits of the kind {kind!r}: {error}")
     return found
 
