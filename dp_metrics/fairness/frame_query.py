@@ -235,7 +235,7 @@ def plan_frame(
     blocks = [one.at(Fraction(size, len(metrics)), most) for size, one in releases]
     relation = None if groups.sizes is None else Relation.WITHIN_GROUPS
     whole = Together.of(blocks, partial(_prepared, groups=groups), relation)
-    return replace(whole, combine=partial(_of_frame, blocks=whole.combine, names=names, groups=groups))
+    return whole.then(partial(_of_frame, names=names, groups=groups))
 
 
 Prepared: TypeAlias = tuple[Records, Callable[[], list[Records]]]
@@ -258,15 +258,8 @@ def _of_places(prepared: Prepared, *, places: Sequence[int], with_all: bool = Fa
     return [*first, *(each()[place] for place in places)]
 
 
-def _of_frame(
-    results: Sequence[Result[Any]],
-    *,
-    blocks: Callable[[Sequence[Result[Any]]], list[FrameResult]],
-    names: Sequence[str],
-    groups: Groups,
-) -> FrameResult:
+def _of_frame(made: Sequence[FrameResult], *, names: Sequence[str], groups: Groups) -> FrameResult:
     """Return the entries of all metrics, in their order."""
-    made = blocks(results)
     entries = {name: entry for of_block, _ in made for name, entry in of_block.items()}
     # tables come first, which tell the sizes best
     told = next((sizes for _, sizes in made if sizes is not None), None)

@@ -452,22 +452,30 @@ def _metric(name: str, label: str, **options: Any) -> FrameMetric:
 
 
 def _frame(
-    public: PageForm, metrics: Sequence[FrameMetric], columns: tuple[str, ...], by: str, groups: Groups
+    public: PageForm, metrics: Sequence[FrameMetric], columns: tuple[str, ...], by: str, *, one_table: bool
 ) -> Together:
-    """Return the release of metrics by group."""
-    plan = plan_frame(metrics, public.of(*columns), groups, overall_share=_OVERALL)
-    return _of_columns(public, plan, (*columns, by))
-
-
-def _counts(public: PageForm, columns: tuple[str, ...], metrics: Sequence[FrameMetric], by: str) -> Together:
-    """Return one table of counts of labels; by group what these metrics make of it.
+    """Return the frame of metrics by group.
 
     One table of all groups tells overall values as well, and is as noisy where their sizes are public.
     """
+    groups, is_public = public.by[by], public.sizes is not None
+    asked = replace(groups, sizes=None) if one_table else groups
+    plan = plan_frame(metrics, public.of(*columns), asked, overall_share=_OVERALL)
+    if one_table and is_public:
+        plan = plan.then(partial(without_empty, groups=groups))
+    frame = partial(
+        frame_of, epsilon=float(public.epsilon), relation=public.shape.relation,
+        membership="public" if is_public else "private", is_single=len(metrics) == 1,
+    )  # fmt: skip
+    return _of_columns(public, plan.then(frame), (*columns, by))
+
+
+def _counts(public: PageForm, columns: tuple[str, ...], metrics: Sequence[FrameMetric], by: str) -> Together:
+    """Return one table of counts of labels; by group what these metrics make of it."""
     if by:
-        return _frame(public, metrics, columns, by, replace(public.by[by], sizes=None))
+        return _frame(public, metrics, columns, by, one_table=True)
     query = counts_of_labels(matrix_layout(public.labels.size), public.labels).query(public.shape)
-    return _block(public, query, columns)
+    return _block(public, query, columns).then(ReleasedConfusion.of)
 
 
 def _labels(public: PageForm, by: str) -> Together:
@@ -489,7 +497,7 @@ def _sides(public: PageForm, by: str) -> Together:
     return _counts(public, tuple(SHARES), metrics, by)
 
 
-def _limits_of_median(public: PageForm, epsilon: Fraction) -> Together:
+def _limits_of_median(public: PageForm) -> Together:
     """Return two order statistics of the absolute error, which limit its median among all people.
 
     Of persons with several records, which are no independent draws, they limit the median of these records.
@@ -500,13 +508,13 @@ def _limits_of_median(public: PageForm, epsilon: Fraction) -> Together:
     groups = max((by.size for by in public.by.values()), default=1)  # without any all people are one
     query = quantile_query(
         public.of("y_true", TARGETS), q=0.5,
-        epsilon=epsilon / most,  # of one record: the ranks that are searched for depend on it
+        epsilon=public.epsilon / most,  # of one record: the ranks that are searched for depend on it
         max_loss=None if errors.cap == MAX_FLOAT else errors.cap,
         # requirements share the probability with which limits may miss: so many ask for one at most
         confidence=1 - 0.05 / max(1, len(public.setting.requirements) * groups),
         reads=(partial(targets, columns=1), errors), name="The median absolute error", rank=rank,
     )  # fmt: skip
-    return _block(public, query, ("y_true", TARGETS), "private_quantile_interval")
+    return _block(public, query, ("y_true", TARGETS), "private_quantile_interval").then(_value)
 
 
 def _scores(public: PageForm) -> Together:
@@ -517,7 +525,7 @@ def _scores(public: PageForm) -> Together:
         area_under_roc, public.of(*columns), labels=setting.labels, pos_label=setting.pos_label,
         edges=setting.edges, bins=None,
     )  # fmt: skip
-    return _block(public, query, columns)
+    return _block(public, query, columns).then(ReleasedScores.of)
 
 
 def _compared(public: PageForm) -> Together:
@@ -529,7 +537,12 @@ def _compared(public: PageForm) -> Together:
     columns = ("y_true", TARGETS if is_regression else LABELS, "baseline")
     loss, options = ("mae", bounds) if is_regression else ("zero_one", {})
     query = comparison_query(loss, public.of(*columns), options, persons=public.persons)
-    return _block(public, query, columns, "private_compare", of_persons=public.persons is not None)
+    whole = _block(public, query, columns, "private_compare", of_persons=public.persons is not None)
+    return whole.then(_value)
+
+
+def _value(result: Result[Any]) -> Any:
+    return result.value
 
 
 _METRIC_OF = {
@@ -542,6 +555,7 @@ _METRIC_OF = {
 def _release_of(part: PagePart, public: PageForm) -> Together:
     """Return a release of a page, as its name says; its reader has the records with all columns."""
     about, _, by = part.name.partition(" by ")
+    public = replace(public, epsilon=part.epsilon)
     if about != PERSONS:  # all else counts records
         public = replace(public, shape=replace(public.shape, units=1))
     if about in (LABELS, PERSONS):
@@ -549,7 +563,7 @@ def _release_of(part: PagePart, public: PageForm) -> Together:
     if about == SIDES:
         return _sides(public, by)
     if about == MEDIAN_LIMITS:
-        return _limits_of_median(public, part.epsilon)
+        return _limits_of_median(public)
     if about == COMPARISON:
         return _compared(public)
     if about == SCORES and not by:
@@ -559,7 +573,7 @@ def _release_of(part: PagePart, public: PageForm) -> Together:
     options = {"bounds": setting.bounds} if setting.is_regression else options
     metric = FrameMetric("", row_of(_METRIC_OF[about])[0].name, options)
     if by:
-        return _frame(public, [metric], columns, by, public.by[by])
+        return _frame(public, [metric], columns, by, one_table=False)
     return _block(public, metric.planned(public.of(*columns)), columns, metric.metric)
 
 
@@ -781,24 +795,5 @@ def _with_made(records: Records, *, made: Made) -> Records:
 def _evaluated(
     results: Sequence[Result[Any]], *, combine: Callable[..., Any], public: PageForm, plan: EvaluationPlan
 ) -> dict[str, Any]:
-    parts = zip(plan.parts, combine(results), strict=True)
-    released = {part.name: _told(part, drawn, public) for part, drawn in parts}
-    return {"public": public, "plan": plan, "released": released, "results": results}
-
-
-def _told(part: PagePart, drawn: Any, public: PageForm) -> Any:
-    """Return what tells all of a release, of what its queries combine to."""
-    about, _, by = part.name.partition(" by ")
-    if by:
-        groups, is_public = public.by[by], public.sizes is not None
-        if is_public and about in (LABELS, SIDES):
-            drawn = without_empty(drawn, groups)
-        return frame_of(
-            drawn, epsilon=float(part.epsilon), relation=public.shape.relation,
-            membership="public" if is_public else "private", is_single=len(drawn[0]) == 1,
-        )  # fmt: skip
-    if about in (LABELS, SIDES, PERSONS):
-        return ReleasedConfusion.of(drawn)
-    if about == SCORES:
-        return ReleasedScores.of(drawn)
-    return drawn.value if about in (MEDIAN_LIMITS, COMPARISON) else drawn
+    released = zip([part.name for part in plan.parts], combine(results), strict=True)
+    return {"public": public, "plan": plan, "released": dict(released), "results": results}

@@ -409,6 +409,10 @@ class Together:
         ]
         return replace(self, shares=tuple(shares))
 
+    def then(self, last: Callable[[Any], Any]) -> Self:
+        """Return the same, with a last step behind what it combines to."""
+        return replace(self, combine=partial(_in_turn, first=self.combine, last=last))
+
     def each(self, metric: str, terms: Terms) -> list[tuple[str, Terms, Query, Fraction | None]]:
         """Return the name, terms, query and mean size of each release; each share has a name of its own."""
         return [
@@ -425,6 +429,10 @@ class Together:
         """Return where the stats of each share come from; see `Query.read`."""
         pieces = self.reader(records)
         return tuple(share.query.read(piece) for share, piece in zip(self.shares, pieces, strict=True))
+
+
+def _in_turn(results: Sequence[Result[Any]], *, first: Callable[..., Any], last: Callable[..., Any]) -> Any:
+    return last(first(results))
 
 
 def _read_each(
