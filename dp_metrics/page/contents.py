@@ -381,6 +381,8 @@ def _compared(found: Comparison, page: PageFacts) -> list[tuple[str, str]]:
             "If the two were equal, a lead like this would come up in at most "
             f"{math.ceil(1000 * found.p_value):,} of 1,000 tests."
         )
+    if found.note:  # its range may hold 0 where the p-value decides otherwise
+        lines.append(found.note)
     lines.append(f"Better for more {words.compared} is no lower mean error, nor more positives found.")
     return [("", line) for line in lines]
 

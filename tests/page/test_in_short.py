@@ -1,5 +1,6 @@
 """What a page says first: its heading, about what it is, and five sentences."""
 
+import dataclasses
 import json
 import math
 import re
@@ -12,6 +13,7 @@ from helpers import loop_over
 
 import dp_metrics as dp
 from dp_metrics.analysis.auditing import release_loss
+from dp_metrics.page import contents
 from dp_metrics.page.in_short import check_words
 
 rng = np.random.default_rng(0)
@@ -233,6 +235,14 @@ def test_models_are_called_by_their_names_where_they_are_compared():
         r"Of 100 stays, Readmit \*2\* does better for about \S+ \(-\S+ to \S+\) more than it does worse for"
     )
     assert re.fullmatch(re.escape(unsure) + range_ + r"\.", said)
+
+
+def test_a_page_says_so_where_the_range_of_a_comparison_does_not_decide():
+    page = page_of(baseline=OTHER, **WORDS)
+    found = dataclasses.replace(page.released["comparison"], note="The p-value decides.")
+    page.released = {**page.released, "comparison": found}
+    (told,) = (one for one in contents.sections_of(page) if one.title == "Which is better")
+    assert ("", "The p-value decides.") in told.lines
 
 
 @loop_over(("epsilon", "said"), [(0.1, "0.1"), (Fraction(1, 3), "0.333334"), (2, "2")])
