@@ -405,8 +405,6 @@ _CLOSE = 1e-12
 _MOST_STEPS = 2000  # more than the square of the halvings, within which the search always ends
 _TINIEST = 1e-250  # probabilities from here on lose no bits to underflow
 _NEARLY_SURE = 1 - 1e-15  # of which the normal quantile is finite
-_POINTS, _ROUNDS = 17, 13  # a search in 16 parts of 16 parts and so on, down to 2^-52
-_FEW_PAIRS = 2048  # so many ratios are put in order
 _OF_BOX = 0.2  # part of the miss that is for the noise, where counts are large
 
 
@@ -661,57 +659,33 @@ def noise_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
         table = fine.table()
         of_a = _noise_quantile(fine, table, miss)
         of_b = _noise_quantile(fine.swapped, table.swapped, miss)
-    most = 1.0 - of_b
-    if most - of_a < 4e-16:  # a point, but for rounding
-        most = of_a
-    lower, upper = ratio.metric(of_a), ratio.metric(most)
+    lower, upper = ratio.metric(of_a), ratio.metric(1.0 - of_b)
     return lower, max(lower, upper)
 
 
 def _noise_quantile(ratio: NoisyRatio, table: NoiseTable, miss: float) -> float:
-    """Return the quantile of R of `noise_limits`, or less, from the table of the noises.
+    """Return the quantile of R of `noise_limits`, or hardly less, from the table of the noises.
 
-    Each noise is taken at the end of its block where R is smallest. A search narrows the range of R until few
-    pairs of noises are left in it, which are put in order.
+    Each noise is taken at the end of its block where R is smallest. P(R <= t) was tried at the t that is
+    returned, and was at most the miss.
     """
     blocks, width = len(table.law) // 2, 2 * ratio.slack + 1
     goal, b = miss - ratio.dropped - _ROUNDING, max(ratio.b, 0)
     left = ratio.a - ratio.slack - width * np.arange(-blocks, blocks + 1)  # a', where it is smallest
     above = np.flatnonzero(left > 0)
-    rows_at = above * (2 * blocks + 2)
-    at_zero = float(table.of_a[left <= 0].sum())
+    at_zero, rows = float(table.of_a[left <= 0].sum()), above * (2 * blocks + 2)
     if at_zero > goal:
         return 0.0
-    room, near = left[above].astype(np.float64), 1e-9 + 1e-15 * b
+    # floats round less than the last summand: P(R <= t) is never taken for too little
+    least = b + ratio.slack + 1e-15 * (b + 2 * ratio.reach)
 
-    def last(t: Floats) -> Sizes:
-        """Return, for each t and noise of a, in which block the largest noise of b with R <= t is."""
-        most = b - ((1.0 - t) / t)[:, np.newaxis] * room + near
-        blocks_up_to: Floats = np.floor((most + ratio.slack) / width) + blocks
-        return np.clip(blocks_up_to, -1, 2 * blocks).astype(np.int64)
+    def is_below(t: float) -> bool:
+        """Return whether P(R <= t) is at most the goal."""
+        up_to = np.floor((least - (1.0 - t) / t * left[above]) / width).clip(-blocks - 1, blocks)
+        places = rows + (up_to.astype(np.int64) + blocks + 1)
+        return at_zero + float(table.below.take(places).sum()) <= goal
 
-    def chances(places: Sizes) -> Floats:
-        """Return P(R <= t), given these noises."""
-        found: Floats = at_zero + table.below.take(rows_at + places + 1).sum(axis=1)
-        return found
-
-    low, high = 2.0**-60, 1.0  # counts are not so large that an R above 0 is lower
-    start, end = last(np.array([low, high]))
-    for _ in range(_ROUNDS):
-        if int((end - start).sum()) <= _FEW_PAIRS:
-            break
-        grid = np.linspace(low, high, _POINTS)
-        places = np.vstack([start, last(grid[1:-1]), end])
-        least = int(np.count_nonzero(chances(places[1:-1]) <= goal))
-        low, high, start, end = float(grid[least]), float(grid[least + 1]), places[least], places[least + 1]
-    pairs = end - start
-    rows = np.repeat(np.arange(above.size), pairs)
-    columns = np.arange(rows.size) + np.repeat(end + 1 - np.cumsum(pairs), pairs)
-    ratios = room[rows] / (room[rows] + np.maximum(b + ratio.slack - width * (columns - blocks), 0))
-    order = np.argsort(ratios)
-    up_to = chances(start[np.newaxis]) + np.cumsum(table.law[above[rows], columns][order])
-    found = order[up_to > goal]
-    return float(ratios[found[0]]) if found.size else high
+    return halved(is_below, 1.0)[0]
 
 
 def _corner_of_noise(ratio: NoisyRatio, miss: float) -> float:
