@@ -400,7 +400,6 @@ _FINEST_REACH = 512  # a table of noises to this reach on either side takes 8 MB
 _MOST_COUNT = 1 << 50  # floats tell larger numbers apart no more
 _MOST_RECORDS = 1e8  # from here on noise matters little, and laws of counts take long
 _SIZES = 64  # so many numbers of records at a time
-_ROWS = 32  # so many rows of a table of noises at a time
 _CLOSE = 1e-12
 _MOST_STEPS = 2000  # more than the square of the halvings, within which the search always ends
 _TINIEST = 1e-250  # probabilities from here on lose no bits to underflow
@@ -880,12 +879,9 @@ def _tail_of_combination(table: Floats, places: Sizes, rho: float) -> tuple[Floa
     Noises are the numbers of their blocks, `places`.
     """
     span = math.ceil((abs(1 - rho) + abs(rho)) * places[-1] * _FINE) + 2
-    law = np.zeros(2 * span + 1)
     of_a, of_b = (1 - rho) * _FINE * places + (span + 1 - 1e-7), rho * _FINE * places
-    for start in range(0, places.size, _ROWS):
-        rows = slice(start, start + _ROWS)
-        cells = np.subtract.outer(of_a[rows], of_b).astype(np.int64).ravel()  # above 0: rounded up
-        law += np.bincount(cells, table[rows].ravel(), minlength=law.size)
+    cells = np.subtract.outer(of_a, of_b).astype(np.int64)  # above 0: rounded up
+    law = np.bincount(cells.ravel(), table.ravel(), minlength=2 * span + 1)
     return np.append(np.cumsum(law[::-1])[::-1], 0.0), -span
 
 
