@@ -49,8 +49,7 @@ def binomial_law(n: int, p: float) -> tuple[Floats, Floats]:
     Notes
     -----
     By Bernstein's inequality the count is farther than t = L/3 + sqrt(L^2/9 + 2 L n p (1-p)) from n p with
-    probability at most 2 exp(-L). The probabilities of what is nearer follow, up to a common factor, from
-    those of their neighbours.
+    probability at most 2 exp(-L). The probabilities of what is nearer are known up to a common factor.
     """
     x, law = _binomial_laws(np.array([n]), p)
     return x.ravel(), law[0]
@@ -402,8 +401,7 @@ _MOST_RECORDS = 1e8  # from here on noise matters little, and laws of counts tak
 _SIZES = 64  # so many numbers of records at a time
 _CLOSE = 1e-12
 _MOST_STEPS = 2000  # more than the square of the halvings, within which the search always ends
-_TINIEST = 1e-250  # probabilities from here on lose no bits to underflow
-_NEARLY_SURE = 1 - 1e-15  # of which the normal quantile is finite
+_TINIEST, _NEARLY_SURE = 1e-250, 1 - 1e-15  # of which the normal quantiles are finite
 _OF_BOX = 0.2  # part of the miss that is for the noise, where counts are large
 
 
@@ -893,27 +891,13 @@ def _binomial_laws(sizes: Sizes, p: float) -> tuple[Floats, Floats]:
     far = _EXPONENT / 3 + math.sqrt(_EXPONENT**2 / 9 + 2 * _EXPONENT * big * variance)
     first, last = max(math.floor(sizes[0] * p - far), 0), min(math.ceil(big * p + far), big)
     x = np.arange(first, last + 1, dtype=np.float64)
-    odds = math.log(p) - math.log1p(-p)
-
-    def laws(sizes: Sizes) -> Floats:
-        left = np.maximum(sizes[:, np.newaxis] - x[:-1], 0.0)
-        logs = np.zeros((sizes.size, x.size))
-        np.cumsum(np.log(left / (x[:-1] + 1.0)) + odds, axis=1, out=logs[:, 1:])
-        law: Floats = np.exp(logs - logs.max(axis=1, keepdims=True))
-        law /= law.sum(axis=1, keepdims=True)
-        return law
-
-    law = laws(sizes[-1:])
-    if sizes.size == 1:
-        return x, law
-    if big - int(sizes[0]) >= sizes.size or law[0, : int(sizes[0]) + 1 - first].min(initial=1.0) < _TINIEST:
-        return x, laws(sizes)
-    # with one record less a count is (n - x) / (n (1 - p)) times as likely
-    more, found = sizes[:0:-1, np.newaxis], np.empty((sizes.size, x.size))
-    np.subtract(more, x, out=found[1:])
-    found[0] = law
-    found[1:] /= more * (1 - p)
-    return x, np.cumprod(found, axis=0, out=found)[::-1]
+    rest = np.arange(big - first, sizes[0] - last - 1, -1, dtype=np.float64)
+    # up to a common factor (n p)^x / x! times (n (1 - p))^(N - x) / (N - x)!, whose logarithms stay small
+    of_x = np.append(0.0, np.cumsum(np.log(big * p / x[1:])))
+    of_rest = np.append(0.0, np.cumsum(np.log(np.maximum(rest[:-1], _TINIEST) / (big * (1 - p)))))
+    logs = of_x + sliding_window_view(of_rest, x.size)[big - sizes]
+    law = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return x, law / law.sum(axis=1, keepdims=True)
 
 
 def _box_limit(ratio: NoisyRatio, miss: float) -> float:
