@@ -44,32 +44,16 @@ from dp_metrics.release.released import POPULATION_NOTE, Interval
 from dp_metrics.release.result import ReleasedNumbers
 from dp_metrics.release.stored import PER_RECORD
 
-_REFUSED = {
-    "private_rmse": "a record has no root mean squared error of its own; pass loss='mse', or 'mae'",
-    "private_accuracy_score": "it is a score, not a loss of a record; pass loss='zero_one'",
-    "private_top_k_accuracy_score": "it is a score, not a loss of a record",
-    **dict.fromkeys(
-        ("private_mean", "private_mean_loss"),
-        "pass the losses as predictions, zeros as y_true and loss='mae'",
-    ),
-}
-
 COMPARABLE: Mapping[str, Metric] = {
     row.name.removeprefix("private_"): row
     for row in METRICS.values()
     if len(row.usual.quantities) == 1
     and isinstance(row.usual.quantities[0], MeanOf)
     and row.data[:1] == ("y_true",)
-    and row.name not in _REFUSED
+    and row.greater_is_better is False
+    and row.name != "private_rmse"  # no record has a root mean squared error of its own
 }
 """The metrics that are the plain mean of one loss per record, of a truth and a prediction."""
-
-_NOT_OPTIONS = {
-    **dict.fromkeys(PER_RECORD),
-    "normalize": "a comparison speaks of shares and means, not of sums",
-    "mechanism": "the noise of a comparison is its own",
-}
-"""Options of metrics that a comparison has no use for, with the reason, or has of its own."""
 
 
 def losses_of_each(records: Records, losses: Sequence[RecordLoss]) -> list[Floats]:
@@ -89,12 +73,7 @@ def _losses(record_loss: RecordLoss, held: Sequence[NDArray[Any]]) -> Floats:
     """Return the loss of each record, in blocks, which do not affect the result."""
     rows = max(arrays.BLOCK // max(prod(array.shape[1:]) for array in held), 1)
     blocks = zip(*(arrays.in_blocks(array, rows) for array in held), strict=True)
-    losses = np.concatenate([clamp(record_loss(*block), record_loss.cap) for block in blocks])
-    if losses.shape != held[0].shape[:1]:
-        raise ValueError("loss must give one number per record.")
-    if np.isnan(losses).any():
-        raise ValueError("loss must not give NaN.")
-    return losses
+    return np.concatenate([clamp(record_loss(*block), record_loss.cap) for block in blocks])
 
 
 Reader: TypeAlias = Callable[[Records], Records]
@@ -107,28 +86,26 @@ def paired_losses(
 
     Parameters
     ----------
-    loss : str, callable or RecordLoss
+    loss : str or callable
         As in `private_compare`.
     shape : Shape
         Of y_true, pred_a and pred_b.
     options : mapping
         Options of the metric.
     """
-    if isinstance(loss, RecordLoss):
-        if options:
-            raise TypeError(f"A RecordLoss takes no options, such as {min(options)}.")
-        name = getattr(loss.loss, "__name__", "loss")
-        return name, (loss, loss), partial(arrays.read_each, readers=(_numbers, _numbers))
     row, fixed = row_of(loss, "loss")
     if row not in COMPARABLE.values():
-        reason = _REFUSED.get(row.name, "it is not the mean of one loss per record")
-        raise ValueError(f"{row.name} cannot be compared record by record: {reason}; pass another loss.")
+        raise ValueError(
+            f"{row.name} cannot be compared record by record: pass as loss one of {', '.join(COMPARABLE)}; "
+            "losses of your own as predictions, with zeros as y_true and loss='mae'."
+        )
     options = {**fixed, **options}
-    for name in options:
-        if because := _NOT_OPTIONS.get(name):
-            raise ValueError(f"private_compare takes no {name}: {because}.")
-        if name in _NOT_OPTIONS or name not in row.options:
-            raise TypeError(f"private_compare() with this loss got an unexpected keyword argument {name!r}.")
+    known = row.options.keys() - PER_RECORD - {"normalize", "mechanism"}
+    if unknown := options.keys() - known:
+        raise TypeError(
+            f"private_compare() with this loss got an unexpected keyword argument {min(unknown)!r}; of "
+            f"{row.name} it takes {', '.join(sorted(known)) or 'no options'}."
+        )
     if isinstance(each := options.get("multioutput"), str) and each == "raw_values":
         raise ValueError(
             "multioutput='raw_values' cannot be compared: a record needs one loss. Compare each output apart."
@@ -136,12 +113,6 @@ def paired_losses(
     queries, reader = row.planned_each(shape, options)
     parts = [part for query in queries for part in query.quantities if isinstance(part, MeanOf)]
     return row.name.removeprefix("private_"), tuple([part.record_loss for part in parts]), reader
-
-
-def _numbers(records: Records) -> Records:
-    """Return numbers of one or two dimensions, for a loss that the caller gave."""
-    pairs = zip(("y_true", "y_pred"), records.arrays, strict=True)
-    return arrays.checked_records(records, {name: arrays.as_numbers(array, name) for name, array in pairs})
 
 
 LEAST_P = 0.001
@@ -590,7 +561,7 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
     pred_a: ArrayLike,
     pred_b: ArrayLike,
     *,
-    loss: str | Callable[..., Any] | RecordLoss = "zero_one",
+    loss: str | Callable[..., Any] = "zero_one",
     epsilon: float,
     max_difference: float | None = None,
     confidence: float = 0.95,
@@ -617,12 +588,11 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
         both models in one type: for the log loss float32 is clipped 1e-7 from 0 and 1, float64 2e-16.
     pred_b : array-like of shape (n_samples,) or (n_samples, n_columns)
         The same of model B.
-    loss : str, callable or RecordLoss, default="zero_one"
+    loss : str or callable, default="zero_one"
         The loss of one record. The name of a metric that is its plain mean, with or without "private" before
         and "loss" or "score" behind it: "zero_one", "mae", "mse", "log_loss", "brier", "mean_pinball", ...
-        Or the function itself, such as `private_mae`; or a ``RecordLoss`` of numbers (of
-        ``dp_metrics.inputs.losses``), made of elementwise functions. Losses of your own, each computed from
-        its record alone and not negative, go in as `pred_a` and `pred_b`, with zeros as `y_true` and "mae".
+        Or the function itself, such as `private_mae`. Losses of your own, each computed from its record alone
+        and not negative, go in as `pred_a` and `pred_b`, with zeros as `y_true` and "mae".
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     max_difference : float or None, default=None
@@ -732,7 +702,9 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
     data = {"y_true": y_true, "pred_a": pred_a, "pred_b": pred_b}
     persons_of: dict[str, Any] = {"groups": groups, "max_records": max_records}
     setting: dict[str, Any] = {"max_difference": max_difference, "confidence": confidence}
-    arguments = {**data, **persons_of, **comparison_options(loss, options, **setting)}
+    row, fixed = row_of(loss, "loss")
+    public = {"loss": row.name, "options": {**fixed, **options}}
+    arguments = {**data, **persons_of, **public, **setting}
     release = population_release("private_compare", terms, arguments, sample_weight=sample_weight)
 
     def read() -> tuple[Query, Source, Any]:
@@ -746,15 +718,3 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
 
     found: Comparison = release.answer(read, value_of)
     return found
-
-
-def comparison_options(loss: Any, options: Mapping[str, Any], **public: Any) -> dict[str, Any]:
-    """Return what is public of a comparison: the name and the options of the metric that a loss is, and more.
-
-    Of another loss what was given.
-    """
-    try:
-        row, fixed = row_of(loss, "loss")
-    except (TypeError, ValueError):  # a loss of the caller's own, or a mistake that is refused later
-        return {"loss": loss, "options": options, **public}
-    return {"loss": row.name, "options": {**fixed, **options}, **public}

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs.arrays import Records, Shape, float_block, probability_block
 from dp_metrics.inputs.labels import LabelColumns, labels_and_scores
-from dp_metrics.inputs.options import Floats, check_count
+from dp_metrics.inputs.options import Floats, check_choice, check_count
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, Limits
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import CountSettings, RankSettings, ScoreSettings
@@ -153,29 +153,14 @@ def private_average_precision_score(
     return asks(score_query, formulas.average_precision, pos_label=pos_label, **settings)
 
 
-_AVERAGES = (
-    "average must be 'macro' or None: 'weighted' needs the private sizes of the classes, and "
-    "'micro' and 'samples' are for classes that do not exclude each other."
-)
-_MULTI_CLASS = "multi_class must be 'ovr' for more than two labels."
-_ONE_VS_ONE = (
-    "multi_class='ovo' cannot be used: each record is in K - 1 of the pairs of K labels, "
-    "which would have to share epsilon; pass multi_class='ovr'."
-)
-
-
 def _roc_auc_query(shape: Shape, *, average: Any, multi_class: Any, labels: Any) -> Query:
-    if average is not None and not (isinstance(average, str) and average == "macro"):
-        raise ValueError(_AVERAGES)
-    if isinstance(multi_class, str) and multi_class == "ovo":
-        raise ValueError(_ONE_VS_ONE)
-    if not (isinstance(multi_class, str) and multi_class in ("raise", "ovr")):
-        raise ValueError("multi_class must be 'raise' or 'ovr'.")
+    check_choice(average, "average", ("macro", None))
+    check_choice(multi_class, "multi_class", ("raise", "ovr"))
     if shape.n is None and labels is None and multi_class == "ovr":
         raise ValueError("multi_class='ovr' needs labels where the number of records is private.")
     columns = LabelColumns.of(labels, shape.arguments[1], "y_score")
     if columns.labels.size > 2 and multi_class != "ovr":
-        raise ValueError(_MULTI_CLASS)
+        raise ValueError("multi_class must be 'ovr' for more than two labels.")
     reader = partial(_encoded, columns=columns)
     if columns.labels.size == 2:  # of two columns, as predict_proba gives them, that of the second label
         return Query((RankingOf(1),), reader, Monotone(_mean_area, False, _area_of_people))
@@ -250,10 +235,11 @@ def private_roc_auc_score(
         Columns that are named by the labels may stand in any order.
     average : {"macro"} or None, default="macro"
         Of more than two labels, "macro": the mean of the K areas; None: each of them. "weighted" would need
-        the private sizes of the classes.
+        the private sizes of the classes; "micro" and "samples" are for classes that do not exclude each
+        other.
     multi_class : {"raise", "ovr"}, default="raise"
         For more than two labels "ovr" is needed: K areas, each of one label against the rest, at
-        epsilon / K each.
+        epsilon / K each. "ovo" has more areas: each record is in K - 1 of the pairs of labels.
     labels : array-like of shape (n_classes,) or None, default=None
         The public label set; of two, the second in sorted order is the positive one. None: 0 and 1 for up to
         two columns, 0 .. K-1 for K columns. Never inferred from `y_true`.
