@@ -56,16 +56,14 @@ def test_the_nearest_edge_is_taken_and_stated():
     released = noisy()
     edges = released.counts.edges[1:-1]
     for threshold in (-7, 0, 0.3, 0.4999, 1):
-        found = released.recall_score(threshold)
+        found = released.at_threshold(threshold)
         assert found.threshold == edges[np.abs(edges - threshold).argmin()]
-        assert found == released.recall_score(found.threshold)
-    assert released.recall_score(1e300).threshold == edges[-1]
+        assert released.recall_score(threshold) == released.recall_score(found.threshold)
+    assert released.at_threshold(1e300).threshold == edges[-1]
     found, at = released.recall_score(np.float32(0.3)), released.at_threshold(0.3)
-    back = pickle.loads(pickle.dumps(found))
-    assert (back, back.threshold) == (found, found.threshold)
-    assert json.loads(json.dumps(found)) == found
+    assert json.loads(json.dumps(found)) == found == at.recall_score()
     told = at.noise_interval("recall").about, at.population_interval("accuracy").about
-    for text in (repr(found), repr(at), *told):
+    for text in (repr(at), *told):
         assert "0.308658" in text
     assert pickle.loads(pickle.dumps(at)).f1_score() == released.f1_score(0.3)
 

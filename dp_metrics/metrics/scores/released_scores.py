@@ -50,21 +50,6 @@ _MOST_SHOWN = 100_000  # records of a histogram
 _UNIT_ONLY = "Calibration and net benefits need probabilities: the edges of the bins should lie in [0, 1]."
 
 
-class AtThreshold(float):
-    """A metric of the labels that ``score >= threshold`` predicts: a float that tells the threshold.
-
-    Attributes
-    ----------
-    threshold : float
-        The edge of the released bins that was taken.
-    """
-
-    threshold: float
-
-    def __repr__(self) -> str:
-        return f"{float(self)!r} at the threshold {self.threshold:g}"
-
-
 @own_error_state
 @dataclass(frozen=True, repr=False, eq=False)
 class ReleasedScores:
@@ -91,7 +76,7 @@ class ReleasedScores:
     True
     >>> fpr, tpr, thresholds = released.roc_curve()
     >>> precision, recall, _ = released.precision_recall_curve()
-    >>> released.recall_score(0.51).threshold  # the nearest edge of the bins
+    >>> released.at_threshold(0.51).threshold  # the nearest edge of the bins
     0.5
     """
 
@@ -260,26 +245,24 @@ class ReleasedScores:
         good = np.where(is_positive == is_above, 1, -1)
         return replace(whole(2), cells=((2 * bins, Fraction(1)),), good=good, places=places)
 
-    def _score_at(self, threshold: float, metric: Callable[..., Any], **options: Any) -> AtThreshold:
+    def _score_at(self, threshold: float, metric: Callable[..., Any], **options: Any) -> float:
         told: Any = self.at_threshold(threshold)
         pos_label = told.labels.tolist()[self._table.classes.positive]
-        value = AtThreshold(metric(told, pos_label=pos_label, **options))
-        value.threshold = told.threshold
-        return value
+        return float(metric(told, pos_label=pos_label, **options))
 
-    def recall_score(self, threshold: float, *, zero_division: float | str = 0.0) -> AtThreshold:
+    def recall_score(self, threshold: float, *, zero_division: float | str = 0.0) -> float:
         """Return the recall of ``score >= threshold``: see `at_threshold`, which has limits of it."""
         return self._score_at(threshold, ReleasedConfusion.recall_score, zero_division=zero_division)
 
-    def precision_score(self, threshold: float, *, zero_division: float | str = 0.0) -> AtThreshold:
+    def precision_score(self, threshold: float, *, zero_division: float | str = 0.0) -> float:
         """Return the precision of ``score >= threshold``: see `at_threshold`, which has limits of it."""
         return self._score_at(threshold, ReleasedConfusion.precision_score, zero_division=zero_division)
 
-    def f1_score(self, threshold: float, *, zero_division: float | str = 0.0) -> AtThreshold:
+    def f1_score(self, threshold: float, *, zero_division: float | str = 0.0) -> float:
         """Return the F1 score of ``score >= threshold``: see `at_threshold`, which has limits of it."""
         return self._score_at(threshold, ReleasedConfusion.f1_score, zero_division=zero_division)
 
-    def specificity_score(self, threshold: float, *, zero_division: float | str = 0.0) -> AtThreshold:
+    def specificity_score(self, threshold: float, *, zero_division: float | str = 0.0) -> float:
         """Return the specificity of ``score >= threshold``: see `at_threshold`, which has limits of it."""
         return self._score_at(threshold, ReleasedConfusion.specificity_score, zero_division=zero_division)
 
