@@ -57,7 +57,10 @@ def test_bands_are_those_of_the_release_and_can_be_left_out():
     (band,) = scores.plot("roc", axes_of(), confidence=0.9).ax_.patches
     lower = scores.roc_band(0.9).lower
     np.testing.assert_allclose(band.get_xy()[: lower.fpr.size], np.column_stack(lower[:2]))
-    axes = scores.plot("calibration", axes_of()).ax_
+    display = scores.plot("calibration", axes_of())
+    assert display.y_prob.size == pytest.approx(2000, abs=50)
+    assert display.y_prob.mean() == pytest.approx(SCORE.mean(), abs=0.02)
+    axes = display.ax_
     limits = scores.calibration_band(n_bins=5)
     ends = [(bar.get_y(), bar.get_y() + bar.get_height()) for bar in axes.patches]
     np.testing.assert_allclose(ends, np.c_[limits.lower, limits.upper])

@@ -527,19 +527,6 @@ class ReleasedScores:
         self._check_unit()
         return formulas.calibration(self.counts, check_count(n_bins, "n_bins", MOST_BINS))
 
-    def calibration_display(self, n_bins: int = 5) -> Any:
-        """Return a `sklearn.calibration.CalibrationDisplay`, to be plotted.
-
-        Its `y_prob`, which scikit-learn takes from the data, are the middles of the released bins, each as
-        often as there are records in it by the noisy counts.
-        """
-        from sklearn.calibration import CalibrationDisplay
-
-        curve = self.calibration_curve(n_bins)
-        total = self.counts.total
-        many = np.rint(total * min(1.0, _MOST_SHOWN / max(total.sum(), 1.0))).astype(np.int64)
-        return CalibrationDisplay(*curve, np.repeat(self.counts.middles, many))
-
     def plot(
         self, kind: str = "roc", ax: Any = None, *, confidence: float | None = 0.95, n_bins: int = 5
     ) -> Any:
@@ -561,7 +548,8 @@ class ReleasedScores:
         Returns
         -------
         RocCurveDisplay, PrecisionRecallDisplay, CalibrationDisplay or Axes
-            Of scikit-learn, drawn, made of released numbers only; the Axes of a net benefit.
+            Of scikit-learn, drawn, made of released numbers only; the Axes of a net benefit. The `y_prob` of
+            a calibration curve are the middles of the released bins, as often as there are records in them.
 
         Raises
         ------
@@ -582,7 +570,11 @@ class ReleasedScores:
             share = float(self.counts.positive.sum()) / self.counts.n if self.counts.n > 0 else 0.0
             curve = self.precision_recall_curve()
             return draw_precision_recall(curve, self.average_precision_score(), share, is_noise, ax)
-        display = self.calibration_display(n_bins)
+        from sklearn.calibration import CalibrationDisplay  # slow to import
+
+        shown = self.counts.total * min(1.0, _MOST_SHOWN / max(self.counts.n, 1.0))
+        y_prob = np.repeat(self.counts.middles, np.rint(shown).astype(np.int64))
+        display = CalibrationDisplay(*self.calibration_curve(n_bins), y_prob)
         places, records = formulas.even_bins(self.counts, n_bins)
         root = np.sqrt(np.bincount(places, minlength=n_bins))  # the noise of a bin is so many times larger
         is_noise = too_few(self.counts.noise, records / np.maximum(root, 1.0))[formulas.are_shown(records)]
