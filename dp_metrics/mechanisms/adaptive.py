@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -127,16 +127,6 @@ class Adaptive(Mechanism):
     noise_limits = _ONE_STAGE.noise_limits
 
 
-class FirstStage(NamedTuple):
-    """The public numbers of the first stage, where there may be two."""
-
-    probability: Fraction  # that there are two stages
-    epsilon: Fraction
-    selection: Hazard
-    rank: int  # k: the statistic is that of the k-th records from the ends
-    ranks: int  # the number of its output bounds
-
-
 def _rank(n: int | None, epsilon: Fraction) -> int:
     """Return k for n records, a noisy count, or the largest k of any count: a public number."""
     growth, most = Fraction(_MOST_RANK, _LEAST_RANK), MOST_RANKS
@@ -147,10 +137,10 @@ def _rank(n: int | None, epsilon: Fraction) -> int:
 
 
 @lru_cache(maxsize=256)
-def first_stage(
-    mechanism: Adaptive, n: int | None, epsilon: Fraction, are_distances: bool
-) -> FirstStage | None:
-    """Return the numbers of the first stage, or None if it is certain that there is none.
+def stages_of(
+    mechanism: Adaptive, n: int | None, epsilon: Fraction, statistic: BoundsFacts, limit: float
+) -> Stages | None:
+    """Return the numbers of both stages, or None if it is certain that there is one.
 
     Parameters
     ----------
@@ -160,10 +150,12 @@ def first_stage(
         Number of records, a noisy count, or None where that is not drawn yet: there may be two stages.
     epsilon : Fraction
         What both stages cost together.
-    are_distances : bool
-        As in `Extremes`.
+    statistic : BoundsFacts
+        What is public of the statistic that the first one draws.
+    limit : float
+        Public limit of the metric.
     """
-    resolution, usual = _DISTANCES if are_distances else _LOSSES
+    resolution, usual = _LOSSES if statistic.monotonic else _DISTANCES
     threshold = Fraction(usual if mechanism.threshold is None else mechanism.threshold)
     # where n is not known yet there may be so many that all constants have their last value
     excess = math.inf if n is None else n * epsilon / threshold
@@ -174,9 +166,13 @@ def first_stage(
         share = exact_epsilon(mechanism.share)
     else:
         share = min(_LEAST_SHARE + Fraction(1 / (6 * excess)), _LARGEST_SHARE)
-    selection, first = Hazard(resolution=resolution), share * epsilon
-    ranks = selection.count_ranks(first, n=None, monotonic=not are_distances, output_range=(0.0, MAX_FLOAT))
-    return FirstStage(probability, first, selection, _rank(n, epsilon), ranks)
+    selection, first, end = Hazard(resolution=resolution), share * epsilon, statistic.output_range[1]
+    ranks = selection.count_ranks(first, n=None, monotonic=statistic.monotonic, output_range=(0.0, MAX_FLOAT))
+    largest = end if statistic.monotonic else rounded(Fraction(end) ** 2)
+    return Stages(
+        probability, selection, first, _rank(n, epsilon), ranks, statistic, n or 0, limit, largest,
+        epsilon - first,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -185,12 +181,20 @@ class Stages:
 
     Parameters
     ----------
-    first : FirstStage
-        Those of the first.
+    probability : Fraction
+        That there are two.
+    selection : Hazard
+        The mechanism of the first.
+    first : Fraction
+        What the first one costs.
+    rank : int
+        k: the statistic is that of the k-th records from the ends.
+    ranks : int
+        The number of its output bounds.
     statistic : BoundsFacts
         What is public of the statistic that the first one draws.
     n : int
-        Number of records, or an estimate of it.
+        Number of records, or an estimate of it; 0 where that is not drawn yet.
     limit : float
         Public limit of the metric.
     largest : float
@@ -199,7 +203,11 @@ class Stages:
         What the second one costs.
     """
 
-    first: FirstStage
+    probability: Fraction
+    selection: Hazard
+    first: Fraction
+    rank: int
+    ranks: int
     statistic: BoundsFacts
     n: int
     limit: float
@@ -264,10 +272,9 @@ class Stages:
         if scale < self.largest:
             share = upper / scale
             if known is not None:  # so many of the largest losses were known
-                first = self.first
-                of_first = hazard_law(first.selection, self.statistic.widest(), first.epsilon)
-                ranks = min(first.ranks, known - first.rank)
-                share = min(share, records_above(of_first, first.rank, ranks, scale, of_count) / n)
+                of_first = hazard_law(self.selection, self.statistic.widest(), self.first)
+                ranks = min(self.ranks, known - self.rank)
+                share = min(share, records_above(of_first, self.rank, ranks, scale, of_count) / n)
             upper = min(upper + share * (self.largest - scale), self.limit)
         return Limits(lower, upper, TOO_FEW if upper >= self.limit else "")
 
@@ -292,9 +299,8 @@ class AdaptiveLaw(ApproximateLaw):
     """
 
     def __init__(self, stages: Stages, extremes: Extremes, one: OutputLaw | None = None) -> None:
-        first = stages.first
-        bounds = stages.statistic.bounds(*extremes.at_ranks(first.rank, first.ranks))
-        self.first = hazard_law(first.selection, bounds, first.epsilon)
+        bounds = stages.statistic.bounds(*extremes.at_ranks(stages.rank, stages.ranks))
+        self.first = hazard_law(stages.selection, bounds, stages.first)
         self.stages, self._extremes, self.one = stages, extremes, one
 
     def given(self, drawn: float) -> GeometricLaw | SumsLaw:
@@ -323,7 +329,7 @@ class AdaptiveLaw(ApproximateLaw):
         drawn = self.first.grid.points(self.first.index_quantile(middle)).tolist()
         laws = [self.given(size).outcomes() for size in drawn]
         values = [values for values, _ in laws]
-        of_two = float(self.stages.first.probability)
+        of_two = float(self.stages.probability)
         shares = [of_two * share * part for share, (_, part) in zip(mass.tolist(), laws, strict=True)]
         if self.one is not None:
             middle, mass = cells(256, 36)

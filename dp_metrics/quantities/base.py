@@ -24,9 +24,9 @@ from dp_metrics.inputs.options import Floats, did_you_mean
 from dp_metrics.mechanisms import MECHANISMS, Adaptive, Geometric, Mechanism
 from dp_metrics.mechanisms._base import require_bounded
 from dp_metrics.mechanisms._laws import Limits, OutputLaw, Staircase, expected_error
-from dp_metrics.mechanisms.adaptive import AdaptiveLaw, Stages, first_stage
+from dp_metrics.mechanisms.adaptive import AdaptiveLaw, Stages, stages_of
 from dp_metrics.mechanisms.geometric import SumsLaw
-from dp_metrics.sensitivity.exact import UNIT_BITS, rounded
+from dp_metrics.sensitivity.exact import UNIT_BITS
 from dp_metrics.sensitivity.output_bounds import FINENESS, BoundsFacts, Extremes, OutputBounds, Sums
 
 
@@ -426,10 +426,9 @@ def noise_of(
         n = None if totals is None else totals.size
         # whether a summary holds all values of a variance must not depend on a private n
         is_known = not quantity.are_distances or capacity is None or (n is not None and n <= capacity)
-        if is_known and (stage := first_stage(mechanism, n, epsilon, quantity.are_distances)) is not None:
-            wanted = stage.rank + stage.ranks
-            count = wanted if n is None else min(wanted, n)
-            return TwoStages(quantity, mechanism, totals, capacity, epsilon, count)
+        in_two = TwoStages(quantity, mechanism, totals, capacity, epsilon)
+        if is_known and in_two.stages(None) is not None:
+            return in_two
     return OneStage(quantity, mechanism, totals, capacity, epsilon)
 
 
@@ -622,16 +621,17 @@ class NoisySums(Noise):
 
 @dataclass(frozen=True, eq=False)
 class TwoStages(OneStage):
-    """A drawn scale, then noise of that size; or one stage, if a public coin or a noisy count says so.
-
-    Parameters
-    ----------
-    count : int
-        How many extreme records the first of two stages can use.
-    """
+    """A drawn scale, then noise of that size; or one stage, if a public coin or a noisy count says so."""
 
     mechanism: Adaptive
-    count: int
+
+    @property
+    def count(self) -> int:
+        """How many extreme records the first of two stages can use."""
+        stages = self.stages(None)
+        assert stages is not None
+        wanted = stages.rank + stages.ranks
+        return wanted if self.totals is None else min(wanted, self.totals.size)
 
     @property
     def ranks(self) -> int:
@@ -640,24 +640,18 @@ class TwoStages(OneStage):
 
     def stages(self, count: int | None) -> Stages | None:
         """Return the public numbers of both stages, given a noisy number of records; None if there is one."""
-        n, are_distances = count if self.totals is None else self.totals.size, self.quantity.are_distances
-        first = first_stage(self.mechanism, n, self.epsilon, are_distances)
-        if first is None:
-            return None
-        assert n is not None
-        end = self.quantity.extremes_limit(self.totals)
-        statistic = BoundsFacts(output_range=(0.0, end), monotonic=not are_distances, n=None)
+        n, end = count if self.totals is None else self.totals.size, self.quantity.extremes_limit(self.totals)
+        statistic = BoundsFacts(output_range=(0.0, end), monotonic=not self.quantity.are_distances, n=None)
         limit = self.quantity.facts(self.totals, 0).output_range[1]
-        largest = rounded(Fraction(end) ** 2) if are_distances else end
-        return Stages(first, statistic, n, limit, largest, self.epsilon - first.epsilon)
+        return stages_of(self.mechanism, n, self.epsilon, statistic, limit)
 
     def prepare(self, stats: Any) -> Draw:
         """Return the draw; output bounds, which take long for a variance, only if one stage is possible."""
         extremes, stages = self._extremes(stats), self.stages(1)
-        is_certain = self.totals is not None and stages is not None and stages.first.probability == 1
+        is_certain = self.totals is not None and stages is not None and stages.probability == 1
         alone = None if is_certain else super().prepare(stats)
         if stages is not None:
-            rehearse_law(stages.first.selection, stages.first.epsilon, stages.statistic)
+            rehearse_law(stages.selection, stages.first, stages.statistic)
         return partial(self._draw_either, extremes, alone, stages)
 
     def _extremes(self, stats: Any) -> Extremes:
@@ -673,7 +667,7 @@ class TwoStages(OneStage):
         count: int | None,
     ) -> Output:
         stages = known if count is None else self.stages(count)  # those of a public number are known before
-        if stages is None or not is_chosen(entropy, stages.first.probability):
+        if stages is None or not is_chosen(entropy, stages.probability):
             assert alone is not None
             return alone(entropy, count)
         value, drawn = AdaptiveLaw(stages, extremes).release(entropy)
@@ -683,7 +677,7 @@ class TwoStages(OneStage):
         """Return the law of the number, in one stage or in two, or perhaps in either."""
         if (stages := self.stages(count)) is None:
             return super().law(stats, count)
-        one = None if stages.first.probability == 1 else super().law(stats, count)
+        one = None if stages.probability == 1 else super().law(stats, count)
         return AdaptiveLaw(stages, self._extremes(stats), one)
 
     def limits(self, output: Output, miss: float) -> Limits:
@@ -699,13 +693,13 @@ class TwoStages(OneStage):
             return super().clipped_share(output)
         if not self.quantity.may_be_heavy or output.drawn["scale"] >= stages.largest:
             return 0.0
-        clipped = stages.first.rank / max(stages.n, 1)
+        clipped = stages.rank / max(stages.n, 1)
         return _missing_share(stages.n * self.epsilon, clipped, stages.largest, output.value)
 
     def _drawn_by(self, output: Output) -> Stages | None:
         """Return the numbers of the two stages by which an output was drawn; None if it was one."""
         stages = self.stages(output.noisy_n)
-        is_one = stages is None or (stages.first.probability < 1 and "scale" not in output.drawn)
+        is_one = stages is None or (stages.probability < 1 and "scale" not in output.drawn)
         return None if is_one else stages
 
     def too_noisy(self, records: Fraction) -> str | None:

@@ -270,11 +270,11 @@ def test_more_records_exceed_the_drawn_level_as_rarely_as_promised(name, miss):
     losses = MANY_ABOVE[name]
     for epsilon in (0.3, 3.0):
         draw = loss_query(losses, 8.0).prepare(Adaptive(), Fraction(epsilon))
-        first, law = draw.noise.stages(None).first, draw.law().first
+        stages, law = draw.noise.stages(None), draw.law().first
 
-        def is_right(number, law=law, first=first):
+        def is_right(number, law=law, stages=stages):
             level = float(law.grid.points(np.array([number]))[0])
-            above = records_above(law, first.rank, first.ranks, level, miss)
+            above = records_above(law, stages.rank, stages.ranks, level, miss)
             return np.count_nonzero(losses > level) <= above
 
         last_wrong = first_of(range(law.grid.first, law.grid.last), is_right) - 1
@@ -333,8 +333,8 @@ def test_noise_of_both_sums_within_its_limit_leaves_a_mean_with_a_cap_within_its
     for size in (0.05, 0.5, 2.0, 7.95):
         law, scale = mixture.given(size), float(mixture.clipped(size)[1])
         away = Staircase(law.rate).largest(0.475 * miss / 2)
-        first = draw.noise.stages(losses.size).first
-        above = records_above(mixture.first, first.rank, first.ranks, scale, 0.05 * miss)
+        stages = draw.noise.stages(losses.size)
+        above = records_above(mixture.first, stages.rank, stages.ranks, scale, 0.05 * miss)
         for signs in product((-1, 0, 1), repeat=2):
             sums = [value + sign * away for value, sign in zip(law.sums.values, signs, strict=True)]
             lower, upper, _ = draw.limits(0.5, miss, losses.size, scale=scale, sums=sums)
