@@ -212,7 +212,7 @@ def _not_among(labels: NDArray[Any], name: str, option: str, label: Any) -> Valu
     return ValueError(refusal + hint)
 
 
-def _differing(true: NDArray[Any], pred: NDArray[Any]) -> NDArray[np.bool_]:
+def differing_labels(true: NDArray[Any], pred: NDArray[Any]) -> NDArray[np.bool_]:
     """Return for each record whether its predicted label, or one of several, is not the true one."""
     _check_labels_of_block(true, "y_true")
     _check_labels_of_block(pred, "y_pred")
@@ -438,10 +438,11 @@ def _order(
     return None
 
 
-def wrong_labels(records: Records, *, columns: int) -> Records:
-    """Return for each record whether a predicted label is not the true one; empty lists have so many columns.
+def labels_of_any_type(records: Records, *, columns: int) -> Records:
+    """Return true and predicted labels in arrays of one form; empty lists have so many columns.
 
-    The records may be looked at again, even after the spend, when objects may answer otherwise.
+    The records may be looked at again, even after the spend, when objects may answer otherwise. So these are
+    replaced by 0, and where a predicted label is not the true one, by 0 and 1.
     """
     both = {"y_true": records.array(0, columns), "y_pred": records.array(1, columns)}
     true, pred = (arrays.flattened(_as_any_labels(y, name)) for name, y in both.items())
@@ -451,8 +452,10 @@ def wrong_labels(records: Records, *, columns: int) -> Records:
         raise ValueError(_CANNOT.format(given))
     if "O" not in (true.dtype.kind, pred.dtype.kind):
         _check_same_sorts(true, pred)  # the types of arrays are public, and refused without a record too
-    parts = map(_differing, arrays.in_blocks(true), arrays.in_blocks(pred))
-    return replace(checked, arrays=(np.concatenate([np.zeros(0, np.bool_), *parts]),))
+        return checked
+    parts = map(differing_labels, arrays.in_blocks(true), arrays.in_blocks(pred))
+    differs = np.concatenate([np.zeros(0, np.bool_), *parts])
+    return replace(checked, arrays=(np.zeros_like(differs), differs))
 
 
 def labels_and_columns(records: Records, *, columns: LabelColumns, name: str) -> Records:

@@ -15,8 +15,9 @@ from dp_metrics.inputs.arrays import Shape, float_block, probability_block
 from dp_metrics.inputs.labels import (
     LabelColumns,
     LabelSet,
+    differing_labels,
     labels_and_columns,
-    wrong_labels,
+    labels_of_any_type,
 )
 from dp_metrics.inputs.losses import Loss, RecordLoss
 from dp_metrics.inputs.options import MAX_FLOAT, Floats, check_count, check_max_loss
@@ -266,11 +267,16 @@ def private_brier_score_loss(
 
 
 def _zero_one_query(shape: Shape, *, normalize: Any, is_score: bool = False) -> Query:
-    record_loss = RecordLoss(losses.zero_one_loss, reads=(np.asarray,), cap=1.0)
-    reader = partial(wrong_labels, columns=shape.columns())
+    record_loss = RecordLoss(_differs, reads=(np.asarray, np.asarray), cap=1.0)
+    reader = partial(labels_of_any_type, columns=shape.columns())
     of_what = "right labels" if is_score else "wrong labels"
     result = share_of_records(normalize, of_what, is_score=is_score)
     return Query((MeanOf(record_loss, is_share=True),), reader, result)
+
+
+def _differs(true: NDArray[Any], pred: NDArray[Any]) -> Floats:
+    """Return 1 where a predicted label is not the true one."""
+    return losses.zero_one_loss(differing_labels(true, pred))
 
 
 _OF_LABELS: Mapping[str, Any] = {

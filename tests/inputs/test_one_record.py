@@ -20,9 +20,10 @@ from dp_metrics.inputs.arrays import Records, array_of, as_numbers
 from dp_metrics.inputs.labels import (
     LabelColumns,
     LabelSet,
+    differing_labels,
     labels_and_columns,
     labels_and_scores,
-    wrong_labels,
+    labels_of_any_type,
 )
 from dp_metrics.inputs.options import Relation
 
@@ -73,7 +74,7 @@ def of_labels(reader, data):
 
 def of_equal_labels(data):
     _, records = Records.of((data, data), relation=Relation.REPLACE_ONE)
-    return wrong_labels(records, columns=1).arrays[0]
+    return differing_labels(*labels_of_any_type(records, columns=1).arrays)
 
 
 READERS = {

@@ -56,7 +56,7 @@ def test_the_measurement_sees_an_array_of_the_size_of_the_input():
     assert peak_of(lambda: np.ones(MANY)) >= 8 * MANY
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 @pytest.mark.parametrize("name", [*NAMES, "mean_loss", "variance"])
 @loop_over("form", FORMS)
 def test_peak_memory_beyond_the_inputs_does_not_grow_with_them(name, form, integers):
