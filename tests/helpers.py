@@ -607,6 +607,11 @@ def beta_scores(n):
     return y, np.where(y, rng.beta(4, 2, n), rng.beta(2, 5, n))
 
 
+def labels_of(matrix):
+    """Return true and predicted labels, of which this is the confusion matrix."""
+    return tuple(np.repeat(np.indices(matrix.shape)[axis].ravel(), matrix.ravel()) for axis in (0, 1))
+
+
 def specificity_score(y, p, *, labels, average, zero_division):
     """Return the specificity that scikit-learn's matrices of one label against the others tell."""
     matrices = metrics.multilabel_confusion_matrix(y, p, labels=labels)

@@ -24,20 +24,12 @@ WIN, DEFEAT, TIE = (1, 0), (0, 1), (1, 1)  # what A and B predict where 1 is tru
 NO_NOISE = 1e6  # epsilon at which noise is 0, but for a probability below 1e-200000
 
 
-def compared(records, **options):
+def compared(records):
     """Return query and what is known of records of (prediction of A, prediction of B), where 1 is true."""
-    shape, arrays = Records.of(columns(records), relation=Relation.REPLACE_ONE)
-    query = win_plan(shape, **options)
-    return query, query.read(arrays)
-
-
-def columns(records):
     a, b = np.array(records, dtype=float).T
-    return np.ones(len(records)), a, b
-
-
-def win_plan(shape, **options):
-    return comparison_query("zero_one", shape, {}, **options)
+    shape, arrays = Records.of((np.ones(len(records)), a, b), relation=Relation.REPLACE_ONE)
+    query = comparison_query("zero_one", shape, {})
+    return query, query.read(arrays)
 
 
 COMPARED = {key: case for key, case in CASES.items() if case.row in COMPARABLE.values()}
@@ -50,18 +42,15 @@ def test_every_loss_is_that_of_its_metric(key):
     case = COMPARED[key]
     y, a = valid(case, 100)
     b = valid(case, 100, seed=1)[1]
-    public = {**case.options, **case.bounded, "loss": case.function}
-    known = {"labels": range(3)} if key == "log loss, 3 labels" else {}
+    public = {**case.options, **case.bounded, "loss": case.function, "epsilon": NO_NOISE}
+    public |= {"labels": range(3)} if key == "log loss, 3 labels" else {}
     cap = case.limit if "max_loss" in public else np.inf
-    losses = [
-        np.array([min(case.exact_function(y[i : i + 1], p[i : i + 1]), cap) for i in range(100)])
-        for p in (a, b)
-    ]
+    losses = [[case.exact_function(y[[i]], p[[i]]) for i in range(100)] for p in (a, b)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        wins = private_compare(y, a, b, epsilon=NO_NOISE, **public, **known)
-        means = private_compare(y, a, b, epsilon=NO_NOISE, max_difference=0.25, **public, **known)
-    difference = losses[1] - losses[0]
+        wins = private_compare(y, a, b, **public)
+        means = private_compare(y, a, b, max_difference=0.25, **public)
+    (difference,) = np.diff(np.minimum(losses, cap), axis=0)
     is_decided = abs(difference) > 1e-12
     assert wins.noisy_decided == is_decided.sum() > 0
     assert wins.estimate == pytest.approx(np.sign(difference)[is_decided].sum() / 100)
@@ -129,13 +118,14 @@ def test_blocks_of_records_are_compared_one_by_one():
 
 
 def test_no_difference_of_losses_is_beyond_the_cap():
-    found = private_compare([0.0], [1.0], [0.0], loss="mae", bounds=(0, 2), max_difference=50, epsilon=1.0)
-    assert found.max_difference == 2.0
-    found = private_compare([0.0], [1.0], [0.0], loss="mae", max_difference=50, epsilon=1.0)
-    assert found.max_difference == 50.0
-    several = np.array([0.5], dtype=np.float32), np.array([0.5])
-    found = private_compare([1], *several, loss="log_loss", max_difference=50, epsilon=1.0)
-    assert found.max_difference == pytest.approx(36.04, abs=0.01)  # 15.94 is the cap of float32
+    of_two_types = np.array([0.5], dtype=np.float32), np.array([0.5])
+    for predictions, public, most in (
+        (([1.0], [0.0]), {"loss": "mae", "bounds": (0, 2)}, 2.0),
+        (([1.0], [0.0]), {"loss": "mae"}, 50.0),
+        (of_two_types, {"loss": "log_loss"}, 36.04),  # 15.94 is the cap of float32
+    ):
+        found = private_compare([0.0], *predictions, max_difference=50, epsilon=1.0, **public)
+        assert found.max_difference == pytest.approx(most, abs=0.01)
 
 
 def result(**values):

@@ -6,10 +6,12 @@ import math
 import warnings
 from fractions import Fraction
 from types import SimpleNamespace
+from unittest.mock import Mock, call
 
 import numpy as np
 import pytest
-from helpers import loop_over, seeded, specificity_score
+from cases import RELATIONS
+from helpers import labels_of, loop_over, seeded, specificity_score
 from hypothesis import given, settings, strategies as st
 from sklearn import metrics as sk
 
@@ -28,8 +30,6 @@ from dp_metrics.sensitivity.output_bounds import Sums
 
 pytestmark = pytest.mark.usefixtures("own_error_state")
 
-BOTH = ("replace_one", "add_or_remove_one")
-
 
 def rarity(ratio, a, b):
     """Return how likely noise that raises the exact ratio a / (a + b) as much as this, or more, is."""
@@ -46,15 +46,13 @@ def test_metrics_of_labels_lie_between_their_limits_unless_the_noise_is_rare(siz
     """The limits contain scikit-learn's metric of any table that noise which is not rare leads here from."""
     cells = data.draw(st.lists(st.integers(0, 12), min_size=size**2, max_size=size**2).filter(any))
     matrix = np.array(cells).reshape(size, size)
-    true, pred = (np.repeat(np.indices(matrix.shape)[axis].ravel(), matrix.ravel()) for axis in (0, 1))
+    true, pred = labels_of(matrix)
     undefined = data.draw(st.sampled_from([0.0, 1.0]))
     average = data.draw(st.sampled_from(["macro", "micro", None, "binary"][: 3 + (size == 2)]))
-    labels = list(range(size))
-    functions = ["precision_score", "recall_score", "f1_score", "jaccard_score", "specificity_score"]
-    function = data.draw(st.sampled_from(functions))
-    options = {"labels": labels, "average": average, "zero_division": undefined}
+    function = data.draw(st.sampled_from(["precision", "recall", "f1", "jaccard", "specificity"])) + "_score"
+    options = {"labels": range(size), "average": average, "zero_division": undefined}
     result = dp.with_result(getattr(dp, f"private_{function}"))(true, pred, epsilon=1.0, **options)
-    (part,), metric, released = result.parts, result.reading, result.released
+    (part,), metric, n = result.parts, result.reading, result.released.public_n
     signs, own = metric.layout.good, np.array(metric.layout.of(matrix))
     away = part.limits(0.2, signs != 0).upper - np.maximum(part.noisy, 0)
     reach = int(np.max(away))
@@ -66,13 +64,13 @@ def test_metrics_of_labels_lie_between_their_limits_unless_the_noise_is_rare(siz
         allowed = moved.limits(0.2, signs != 0)
         inside = ((allowed.lower <= own) & (own <= allowed.upper))[signs != 0].all()
     else:  # of one ratio or several
-        ratios = [noisy_ratio(moved, a, b, released.public_n, weights) for a, b, weights in cells]
+        ratios = [noisy_ratio(moved, a, b, n, weights) for a, b, weights in cells]
         exact = [[own[side].sum() for side in (a, b)] for a, b, _ in cells]
         inside = all(
             min(rarity(ratio, *two), rarity(ratio.swapped, *two[::-1])) > 0.1 / len(cells)
             for ratio, two in zip(ratios, exact, strict=True)
         )
-    lower, upper, _ = metric.limits(SimpleNamespace(parts=(moved,), released=released), 0.2)
+    lower, upper, _ = metric.limits(SimpleNamespace(parts=(moved,), released=result.released), 0.2)
     exact = getattr(sk, function, specificity_score)(true, pred, **options)
     if inside:
         assert np.all(lower <= np.asarray(exact) + 1e-12)
@@ -82,18 +80,15 @@ def test_metrics_of_labels_lie_between_their_limits_unless_the_noise_is_rare(siz
 @settings(max_examples=30)
 @given(st.data())
 def test_shares_of_a_matrix_lie_between_their_limits(data):
-    cells = data.draw(st.lists(st.integers(0, 9), min_size=9, max_size=9).filter(any))
-    matrix = np.array(cells).reshape(3, 3)
-    true, pred = (np.repeat(np.indices(matrix.shape)[axis].ravel(), matrix.ravel()) for axis in (0, 1))
+    cells = np.array(data.draw(st.lists(st.integers(0, 9), min_size=9, max_size=9).filter(any)))
+    true, pred = labels_of(cells.reshape(3, 3))
     for normalize in (None, "true", "pred", "all"):
-        result = dp.with_result(dp.private_confusion_matrix)(
-            true, pred, epsilon=1.0, labels=[0, 1, 2], normalize=normalize
-        )
-        (part,) = result.parts
-        low, high, _ = part.limits(0.2)
-        if ((low <= matrix.ravel()) & (matrix.ravel() <= high)).all():
+        options = {"labels": [0, 1, 2], "normalize": normalize}
+        result = dp.with_result(dp.private_confusion_matrix)(true, pred, epsilon=1.0, **options)
+        low, high, _ = result.parts[0].limits(0.2)
+        if ((low <= cells) & (cells <= high)).all():
             lower, upper = result.noise_interval(0.8)
-            exact = sk.confusion_matrix(true, pred, labels=[0, 1, 2], normalize=normalize)
+            exact = sk.confusion_matrix(true, pred, **options)
             assert (lower <= exact + 1e-12).all()
             assert (exact <= upper + 1e-12).all()
 
@@ -116,11 +111,9 @@ def test_r2_has_limits_where_both_parts_have_them():
     assert (several.upper >= [0.88, 1]).all()
 
 
-@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
-def test_limits_of_r2_contain_it_for_all_errors_and_variances_between_theirs(
-    e, v, e_low, e_high, v_low, v_high
-):
-    e_low, e_high, v_low, v_high = min(e, e_low), max(e, e_high), min(v, v_low), max(v, v_high)
+@given(*2 * [st.tuples(*3 * [st.floats(0, 1)]).map(sorted)])
+def test_limits_of_r2_contain_it_for_all_errors_and_variances_between_theirs(errors, variances):
+    (e_low, e, e_high), (v_low, v, v_high) = errors, variances
     lower, upper = _score_limits(Limits(e_low, e_high), Limits(v_low, v_high))
     assert lower <= r2_from_parts(e, v) * (1 + 1e-12) + 1e-12 or lower <= r2_from_parts(e, v)
     assert r2_from_parts(e, v) <= upper + 1e-12 * abs(upper)
@@ -140,20 +133,14 @@ def test_several_outputs_hold_together():
 def test_what_saturates_has_no_upper_limit_and_keeps_its_lower_one():
     largest = np.finfo(float).max
 
-    class Noisy:
-        even_range = None
-
-        def limits(self, miss):
-            return Limits(2.0, 3.0)
-
     def of(released, sign):
         return sign * min(released.values[0] * largest, largest)
 
+    part = SimpleNamespace(even_range=None, limits=lambda miss: Limits(2.0, 3.0))
     released = ReleasedNumbers([2.5], 10, None, Fraction(1), Relation.REPLACE_ONE)
-    kept = SimpleNamespace(parts=(Noisy(),), released=released)
+    kept = SimpleNamespace(parts=(part,), released=released)
     for sign, expected in ((1, (largest, math.inf)), (-1, (-math.inf, -largest))):
-        result = Monotone(lambda x, sign=sign: of(x, sign), rises=sign > 0)
-        limits = result.limits(kept, 0.05)
+        limits = Monotone(functools.partial(of, sign=sign), rises=sign > 0).limits(kept, 0.05)
         assert tuple(Interval(limits.lower, limits.upper, 0.95, "", "")) == expected
 
 
@@ -184,20 +171,14 @@ def test_the_probability_of_a_miss_is_divided_between_the_limits_of_sums():
 
 
 def test_parts_of_r2_share_the_probability_of_a_miss():
-    asked = []
-
-    class PopulationQuestion:
-        def limits(self, miss):
-            asked.append(miss)
-            return Limits(1.0, 2.0)
-
+    part = Mock(**{"limits.return_value": Limits(1.0, 2.0)})
     released = ReleasedNumbers([1.0] * 4, 10, None, Fraction(1), Relation.REPLACE_ONE)
-    _Scores(None).limits(SimpleNamespace(parts=[PopulationQuestion()] * 4, released=released), 0.04)
-    assert asked == [0.01] * 4
+    _Scores(None).limits(SimpleNamespace(parts=[part] * 4, released=released), 0.04)
+    assert part.limits.mock_calls == [call(0.01)] * 4
     assert _score_limits(Limits(2.0, 3.0), Limits(0.0, 1.0))[1] == 0.0  # of a variance of 0, by definition
 
 
-@loop_over("relation", BOTH)
+@loop_over("relation", RELATIONS)
 @loop_over(
     "metric",
     [

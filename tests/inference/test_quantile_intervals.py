@@ -21,11 +21,9 @@ from dp_metrics.release.result import ReleasedNumbers
 @loop_over(("n", "ranks"), [(300, (82, 123, 132, 133)), (10_000, (4890, 4903, 4902, 4902))])
 def test_reference_ranks(n, ranks):
     for epsilon, rank in zip(("0.1", "0.3", "1", "3"), ranks, strict=True):
-        parts, searches = zip(
-            *rank_searches(n, 0.5, Fraction(epsilon), miss=0.05, limit=MAX_FLOAT), strict=True
-        )
-        assert [part.rank(n) for part in parts] == [rank, n + 1 - rank]
-        assert [search.downward for search in searches] == [False, True]
+        searches = rank_searches(n, 0.5, Fraction(epsilon), miss=0.05, limit=MAX_FLOAT)
+        found = [(part.rank(n), search.downward) for part, search in searches]
+        assert found == [(rank, False), (n + 1 - rank, True)]
 
 
 def limit_misses(losses, below, rank, search, epsilon, cells=_CELLS):
@@ -46,23 +44,25 @@ def limit_misses(losses, below, rank, search, epsilon, cells=_CELLS):
     return 1.0 - float(law.index_cdf(np.array([first + cells - 1]))[0])
 
 
+def bounds_of_misses(search, epsilon, n, rank, beyond):
+    """Return bounds of the misses of a limit of this rank where so many records lie beyond the quantile."""
+    ranks = search.count_ranks(epsilon, n=n, monotonic=True, output_range=(0.0, MAX_FLOAT))
+    return _misses(rank, beyond, largest_ratio(epsilon / 4), ranks)
+
+
 def total_miss(n, epsilon, downward, low, high, q=0.5, cells=_CELLS):
     """Return the exact miss of one limit, summed over how many records have either value, and its bound."""
     part, search = rank_searches(n, q, Fraction(epsilon), miss=0.05, limit=MAX_FLOAT)[downward]
-    half, rank = Fraction(epsilon) / 2, part.rank(n)
+    half, rank, worst = Fraction(epsilon) / 2, part.rank(n), high if downward else low
     x, probabilities = binomial_law(n, q)
-    worst = high if downward else low
-    found = bound = 0.0
-    ranks = search.count_ranks(half, n=n, monotonic=True, output_range=(0.0, MAX_FLOAT))
+    found = 0.0
     for below, probability in zip(x.astype(int), probabilities, strict=True):
         if probability > 1e-9:
             losses = [low] * below + [high] * (n - below)
             found += probability * limit_misses(losses, worst, rank, search, half, cells)
-    if downward:  # the number of records that are not below the quantile is what counts
-        bound = probabilities @ _misses(n + 1 - rank, n - x, largest_ratio(half / 4), ranks)
-    else:
-        bound = probabilities @ _misses(rank, x, largest_ratio(half / 4), ranks)
-    return found, float(bound)
+    # the number of records that are not below the quantile is what counts for the upper limit
+    chosen, beyond = (n + 1 - rank, n - x) if downward else (rank, x)
+    return found, float(probabilities @ bounds_of_misses(search, half, n, chosen, beyond))
 
 
 @loop_over("downward", [0, 1])
@@ -72,17 +72,16 @@ def test_exact_miss_of_the_median_of_these_records_is_the_bound(n, epsilon, high
     rank = (n + 1) // 2
     part, search = rank_searches(n, 0.5, Fraction(epsilon), miss=0.05, limit=MAX_FLOAT, rank=rank)[downward]
     half, of_part = Fraction(epsilon) / 2, part.rank(n)
-    ranks = search.count_ranks(half, n=n, monotonic=True, output_range=(0.0, MAX_FLOAT))
     # the worst records for either limit: those beyond the median are all far off
     below = rank - 1 if downward else rank
     losses = [1e-5] * below + [high] * (n - below)
     found = limit_misses(losses, high if downward else 1e-5, of_part, search, half, _CELLS)
     chosen, beyond = (n + 1 - of_part, n - below) if downward else (of_part, below)
-    bound = float(_misses(chosen, np.array([float(beyond)]), largest_ratio(half / 4), ranks)[0])
+    (bound,), (one_more,) = (
+        bounds_of_misses(search, half, n, rank, np.array([float(beyond)])) for rank in (chosen, chosen + 1)
+    )
     assert 0.95 * bound <= found <= bound + 1e-8
-    assert bound <= 0.025
-    one_more = float(_misses(chosen + 1, np.array([float(beyond)]), largest_ratio(half / 4), ranks)[0])
-    assert one_more > 0.025  # no rank is nearer
+    assert bound <= 0.025 < one_more  # no rank is nearer
 
 
 @loop_over("downward", [0, 1])
@@ -112,13 +111,12 @@ def test_where_few_records_lie_beyond_the_rank_empty_cells_halt_the_search_and_l
 
 def test_ranks_are_the_best_that_the_bound_allows():
     part, search = rank_searches(1000, 0.9, Fraction(1), miss=0.05, limit=MAX_FLOAT)[0]
-    ranks = search.count_ranks(Fraction(1, 2), n=1000, monotonic=True, output_range=(0, MAX_FLOAT))
     x, probabilities = binomial_law(1000, 0.9)
-    bounds = [
-        probabilities @ _misses(part.rank(1000) + more, x, largest_ratio(Fraction(1, 8)), ranks)
+    chosen, next_one = (
+        probabilities @ bounds_of_misses(search, Fraction(1, 2), 1000, part.rank(1000) + more, x)
         for more in (0, 1)
-    ]
-    assert bounds[0] <= 0.025 < bounds[1]
+    )
+    assert chosen <= 0.025 < next_one
 
 
 def released(values, n, q=0.5, **options):
