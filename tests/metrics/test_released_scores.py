@@ -1,4 +1,4 @@
-"""Metrics of labels at a threshold of released scores: scikit-learn's without noise, and limits that hold."""
+"""Released scores tell all metrics of scores, and of labels at a threshold, with limits that hold."""
 
 import json
 import math
@@ -8,9 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import all_of_scores, beta_scores, loop_over, seeded
+from cases import PRIVATE_N, RELATIONS, scored
+from helpers import all_of_scores, assert_same, beta_scores, kind_of, loop_over, seeded
 from sklearn import metrics as sk
+from sklearn.calibration import calibration_curve
 
+from dp_metrics.metrics import METRICS
 from dp_metrics.quantities.tables import CountsNoise
 
 Y, SCORE = beta_scores(3000)
@@ -20,18 +23,55 @@ SETTINGS = {
     "first of two is positive": ({"labels": ["yes", "no"], "pos_label": "no"}, NAMES, 1 - SCORE, "no", "yes"),
     "edges": ({"edges": np.linspace(-3, 3, 21)}, Y, 8 * SCORE - 4, 1, 0),
 }
-NEIGHBORING = ["replace_one", "add_or_remove_one"]
 
 
-def noisy(epsilon=1.0, bins=None, **how):
-    return all_of_scores(bins=bins).update(Y, SCORE).release(epsilon, random_state=seeded(), **how)
+def released_scores(y=Y, score=SCORE, epsilon=1e9, neighboring="replace_one", **options):
+    summary = all_of_scores(**options).update(y, score)
+    return summary.release(epsilon, neighboring=neighboring, random_state=seeded())
+
+
+@loop_over("setting", SETTINGS)
+@loop_over("neighboring", RELATIONS)
+def test_one_release_has_the_bits_of_each_metric(setting, neighboring):
+    options, y, score, *_ = SETTINGS[setting]
+    for bins in (None, 16) if setting != "edges" else (None,):
+        how = {"epsilon": 0.5, "neighboring": neighboring, "bins": bins, **options}
+        released = released_scores(y, score, **how)
+        for name, row in METRICS.items():
+            if kind_of(row) == "scores":
+                expected = row.function(y, score, **how, random_state=seeded())
+                assert_same(getattr(released, name.removeprefix("private_"))(), expected)
+
+
+def test_what_a_release_tells_besides_is_near_scikit_learn():
+    y, score = scored(np.random.default_rng(0), 3000)
+    released = released_scores(y, score)
+    assert released.roc_auc_score() == pytest.approx(sk.roc_auc_score(y, score), abs=1e-9)
+    inside = np.minimum(score + 0.001, 1)  # a score on an edge lies in the bin above it here
+    curves = released.calibration_curve(2), calibration_curve(y, inside, n_bins=2)
+    for ours, theirs in zip(*curves, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=0.02)
+    shown = released.calibration_display(4).y_prob
+    assert shown.size == 3000
+    assert shown.mean() == pytest.approx(score.mean(), abs=0.01)
+    assert released.counts.total.sum() == sum(released.result.value) == released.result.n == 3000
+    with pytest.raises(AttributeError):
+        released.counts = None
+    assert repr(released_scores(epsilon=0.75)) == "ReleasedScores(16 bins, epsilon=0.75, neighboring='replace_one')"
+    for score, area in ([0.5, 1.5, 0.7, 1.2], 0.5), ([0.5, 1.5, 1.7, 1.2], 0.75):  # ties count half
+        assert released_scores([0, 0, 1, 1], score, edges=[0, 1, 2]).roc_auc_score() == pytest.approx(area)
+    for y in ([], [0, 0], [1, 1]):
+        made = released_scores(y, [0.25, 0.75][: len(y)], **PRIVATE_N)
+        assert made.roc_auc_score() == pytest.approx(0.5)
+        assert made.average_precision_score() == pytest.approx(float(1 in y))
+        assert made.result.n is None
 
 
 @pytest.mark.gate
 @loop_over("setting", SETTINGS)
 def test_metrics_are_those_of_scikit_learn_at_every_edge(setting):
     options, y, score, positive, other = SETTINGS[setting]
-    released = all_of_scores(**options).update(y, score).release(1e9, random_state=seeded())
+    released = released_scores(y, score, **options)
     for edge in released.counts.edges[1:-1:7]:
         y_pred = np.where(score >= edge, positive, other)
         at = released.at_threshold(edge)
@@ -53,7 +93,7 @@ def test_metrics_are_those_of_scikit_learn_at_every_edge(setting):
 
 
 def test_the_nearest_edge_is_taken_and_stated():
-    released = noisy()
+    released = released_scores(epsilon=1.0)
     edges = released.counts.edges[1:-1]
     for threshold in (-7, 0, 0.3, 0.4999, 1):
         found = released.at_threshold(threshold)
@@ -69,7 +109,7 @@ def test_the_nearest_edge_is_taken_and_stated():
 
 
 def test_a_threshold_reaches_what_is_asked():
-    released = noisy()
+    released = released_scores(epsilon=1.0)
     edges = released.counts.edges[1:-1]
     for goal in (0.4, 0.6, 0.8):
         at = released.threshold_for(precision=goal)
@@ -78,14 +118,14 @@ def test_a_threshold_reaches_what_is_asked():
         assert at == max(edge for edge in edges if released.recall_score(edge) >= goal)
     assert released.threshold_for(recall=0) == edges[-1]
     # what rests on no record is as scikit-learn has it
-    released = all_of_scores().update([0] * 10, [0.2] * 10).release(1e9, random_state=seeded())
+    released = released_scores([0] * 10, [0.2] * 10)
     assert released.precision_score(0.9) == 0
     assert released.precision_score(0.9, zero_division=1.0) == 1
     assert released.recall_score(0.1, zero_division=1.0) == 1
 
 
 @pytest.mark.gate
-@loop_over("neighboring", NEIGHBORING)
+@loop_over("neighboring", RELATIONS)
 def test_limits_at_a_threshold_hold_around_the_exact_metric(neighboring):
     """Limits miss in 4 of 8 releases with probability 4e-4 at most: of 9 metrics a false alarm in 300."""
     summary, missed = all_of_scores().update(Y, SCORE), Counter()
@@ -148,6 +188,6 @@ def test_limits_of_sums_of_counts_miss_no_more_often_than_stated(zero_sum):
 
 
 def test_what_is_told_at_a_threshold_holds_released_numbers_only():
-    summaries = (all_of_scores(bins=16).update(np.tile(Y, times), np.tile(SCORE, times)) for times in (1, 50))
-    few, many = (one.release(1.0, random_state=seeded()).at_threshold(0.5) for one in summaries)
+    data = ([np.tile(column, times) for column in (Y, SCORE)] for times in (1, 50))
+    few, many = (released_scores(*each, epsilon=1.0, bins=16).at_threshold(0.5) for each in data)
     assert len(pickle.dumps(many)) < 1.1 * len(pickle.dumps(few)) < 10_000
