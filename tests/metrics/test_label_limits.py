@@ -6,7 +6,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import all_of_labels, clopper_pearson, loop_over, seeded
+from cases import PRIVATE_N
+from helpers import all_of_labels, all_of_scores, clopper_pearson, labels_of, loop_over, seeded
 from hypothesis import given, settings, strategies as st
 
 import dp_metrics as dp
@@ -17,10 +18,6 @@ from dp_metrics.release.count_limits import NoisyRatio
 
 HUGE = {"epsilon": 1e6}
 SHARES = st.floats(0.0, 1.0)
-
-
-def labels_of(matrix):
-    return tuple(np.repeat(np.indices(matrix.shape)[axis].ravel(), matrix.ravel()) for axis in (0, 1))
 
 
 def released(metric, matrix, labels=None, **options):
@@ -45,34 +42,25 @@ def test_the_limits_of_an_agreement_hold_everywhere_within_those_of_its_shares(b
 
 def test_a_mean_over_labels_is_surely_between_the_means_of_all_limits():
     """Without noise these are Clopper and Pearson's, with a part of the probability each."""
+    right = np.diag(THREE)
     for metric, axis in ((dp.private_recall_score, 1), (dp.private_precision_score, 0)):
         interval = released(metric, THREE, average="macro", **HUGE).population_interval(sure=True)
-        right = np.diag(THREE)
-        ends = [
-            clopper_pearson(a, b, 0.025 / 3) for a, b in zip(right, THREE.sum(axis=axis) - right, strict=True)
-        ]
+        wrong = THREE.sum(axis=axis) - right
+        ends = [clopper_pearson(a, b, 0.025 / 3) for a, b in zip(right, wrong, strict=True)]
         assert interval == pytest.approx(tuple(np.mean(ends, axis=0)), abs=0.002)
         assert interval.note == ""
-    balanced = released(dp.private_balanced_accuracy_score, THREE, **HUGE)
-    recall = released(dp.private_recall_score, THREE, average="macro", **HUGE)
-    adjusted = released(dp.private_balanced_accuracy_score, THREE, adjusted=True, **HUGE)
-    for sure in (True, False):
-        of_mean = balanced.population_interval(sure=sure)
-        assert of_mean == pytest.approx(tuple(recall.population_interval(sure=sure)))
-        shifted = [(end - 1 / 3) / (2 / 3) for end in of_mean]
-        assert adjusted.population_interval(sure=sure) == pytest.approx(shifted)
 
 
-@loop_over("matrix", [TWO[:, ::-1], np.roll(THREE, 1, axis=1), np.full((3, 3), 100)])
-def test_a_mean_less_chance_has_the_limits_of_the_mean_where_it_is_below_chance(matrix):
-    """It is no more than a shifted and stretched mean, and its range goes below 0."""
-    chance = 1 / len(matrix)
+@loop_over("matrix", [THREE, TWO[:, ::-1], np.roll(THREE, 1, axis=1), np.full((3, 3), 100)])
+def test_a_balanced_accuracy_has_the_limits_of_a_mean_of_recalls_less_chance_or_not(matrix):
+    """Less chance it is no more than a shifted and stretched mean, and its range goes below 0."""
+    chance, metric = 1 / len(matrix), dp.private_balanced_accuracy_score
+    recall = released(dp.private_recall_score, matrix, average="macro", **HUGE)
+    plain, adjusted = (released(metric, matrix, adjusted=one, **HUGE) for one in (False, True))
     for sure in (True, False):
-        mean, adjusted = (
-            released(dp.private_balanced_accuracy_score, matrix, adjusted=one, **HUGE)
-            for one in (False, True)
-        )
-        shifted = [(end - chance) / (1 - chance) for end in mean.population_interval(sure=sure)]
+        of_mean = np.array(recall.population_interval(sure=sure))
+        assert plain.population_interval(sure=sure) == pytest.approx(tuple(of_mean))
+        shifted = (of_mean - chance) / (1 - chance)
         assert [*adjusted.population_interval(sure=sure)] == pytest.approx(shifted, abs=1e-6)
 
 
@@ -118,12 +106,9 @@ def test_without_noise_approximate_limits_have_the_spread_of_samples(metric, opt
     """Against 400 samples of the same size, whose spread is known to 4 %: 15 % is beyond 3 deviations."""
     result = released(metric, matrix, **options, **HUGE)
     interval = result.population_interval()
-    confusion, rng = result.reading, np.random.default_rng(0)
-    samples = rng.multinomial(matrix.sum(), matrix.ravel() / matrix.sum(), 400)
-    values = [
-        confusion.formula(confusion.layout.read(confusion.layout.of(one.reshape(matrix.shape)).astype(float)))
-        for one in samples
-    ]
+    layout, rng = result.reading.layout, np.random.default_rng(0)
+    samples = rng.multinomial(matrix.sum(), matrix.ravel() / matrix.sum(), 400).reshape(400, *matrix.shape)
+    values = [result.reading.formula(layout.read(layout.of(one).astype(float))) for one in samples]
     assert interval.upper - interval.lower == pytest.approx(2 * 1.96 * np.std(values), rel=0.15)
     assert interval.lower < result.value < interval.upper
     assert "Approximate" in interval.note
@@ -150,23 +135,15 @@ def test_where_noise_is_nearly_all_there_is_only_sure_limits_are_given():
             matthews.population_interval(sure=sure)
 
 
-OF_A_SUMMARY = [
-    ("accuracy", {}),
-    ("recall", {"average": None}),
-    ("jaccard", {"average": "macro"}),
-    ("balanced_accuracy", {}),
-]
-
-
-NEARLY_PERFECT = [
-    (dp.private_f1_score, {"average": "macro", "labels": [0, 1]}),
-    (dp.private_precision_score, {"average": None, "labels": [0, 1]}),
-    (dp.private_cohen_kappa_score, {}),
-    (dp.private_accuracy_score, {"neighboring": "add_or_remove_one"}),
-]
-
-
-@loop_over(("metric", "options"), NEARLY_PERFECT)
+@loop_over(
+    ("metric", "options"),
+    [
+        (dp.private_f1_score, {"average": "macro", "labels": [0, 1]}),
+        (dp.private_precision_score, {"average": None, "labels": [0, 1]}),
+        (dp.private_cohen_kappa_score, {}),
+        (dp.private_accuracy_score, {"neighboring": "add_or_remove_one"}),
+    ],
+)
 def test_limits_among_people_contain_those_of_the_noise_and_neither_is_a_point(metric, options):
     """A nearly perfect model: counts of errors are lost in noise, and a box of counts ends in points."""
     rng = np.random.default_rng(1)
@@ -185,19 +162,13 @@ def test_limits_among_people_contain_those_of_the_noise_and_neither_is_a_point(m
 def test_noise_beyond_all_floats_leaves_limits_of_every_ratio():
     for seed in range(20):
         tiny = {"epsilon": 5e-324, "random_state": seeded(seed)}
-        one = {**tiny, "neighboring": "add_or_remove_one"}
-        labels = dp.ReleasedConfusion.of(released(dp.private_confusion_matrix, THREE, **one))
-        scores = dp.ReleasedScores.of(dp.with_result(dp.private_roc_curve)(*labels_of(TWO), **tiny))
+        labels = all_of_labels(range(3)).update(*labels_of(THREE)).release(**tiny, **PRIVATE_N)
+        scores = all_of_scores().update(*labels_of(TWO)).release(**tiny)
         asked = [
-            *(
-                partial(labels.population_interval, name, average="macro")
-                for name in ("recall", "specificity")
-            ),
-            *(partial(scores.net_benefit, 0.5, of=of) for of in ("records", "people")),
+            *(labels.population_interval(name, average="macro") for name in ("recall", "specificity")),
+            *(scores.net_benefit(0.5, of=of) for of in ("records", "people")),
         ]
-        for limits in asked:
-            lower, upper = limits()
-            assert np.all(lower <= upper), (seed, limits)
+        assert all(limits.lower <= limits.upper for limits in asked), seed
 
 
 @pytest.mark.gate
@@ -210,10 +181,14 @@ def test_a_released_summary_has_the_limits_of_single_metrics(labels, matrix):
     metric = "confusion_matrix" if matrix else "classification_report"
     summary = all_of_labels(range(labels), metric).update(true, pred)
     clear, noisy = summary.release(**HUGE), summary.release(1.0)
-    for name, options in OF_A_SUMMARY:
-        metric = row_of(name)[0].name
+    for name, options in (
+        ("accuracy", {}),
+        ("recall", {"average": None}),
+        ("jaccard", {"average": "macro"}),
+        ("balanced_accuracy", {}),
+    ):
         chosen = {} if name == "accuracy" else {"labels": range(labels)}
-        alone = dp.with_result(getattr(dp, metric))(true, pred, **chosen, **options, **HUGE)
+        alone = dp.with_result(row_of(name)[0].function)(true, pred, **chosen, **options, **HUGE)
         for sure in (True, False):
             found = clear.population_interval(name, sure=sure, **options)
             np.testing.assert_allclose([*found], [*alone.population_interval(sure=sure)], atol=0.003)
@@ -231,12 +206,9 @@ def test_each_labels_number_of_a_page_has_limits_of_its_own():
     recalls = [told.numbers()[f"recall of {label!r}"] for label in range(3)]
     for at, recall in enumerate(recalls):
         assert recall.value == told.recall_score(average=None)[at]
-        for own, shared in (
-            (recall.noise_interval, told.noise_interval),
-            (recall.population_interval, told.population_interval),
-        ):
-            low, high = own()
-            lows, highs = shared("recall", average=None)
+        for ask in ("noise_interval", "population_interval"):
+            low, high = getattr(recall, ask)()
+            lows, highs = getattr(told, ask)("recall", average=None)
             assert lows[at] < low < recall.value < high < highs[at]
 
 
@@ -247,15 +219,12 @@ def test_a_mean_of_shares_near_one_is_covered():
     If each of 60 intervals covers with probability .95, fewer than 51 do with probability 8e-4.
     """
     rng, covered = np.random.default_rng(0), 0
-    q = np.exp(-0.3)
     for _ in range(60):
         exact = rng.binomial(60, 0.97, 10)
-        noise = rng.geometric(1 - q, (2, 2, 10)) - 1
-        a, b = np.array([exact, 60 - exact]) + noise[0] - noise[1]
-        ratios = [
-            NoisyRatio(int(x), int(y), (1, 1), (Fraction(3, 10),) * 2, None, None)
-            for x, y in zip(a, b, strict=True)
-        ]
+        noise = rng.geometric(1 - np.exp(-0.3), (2, 2, 10)) - 1
+        counts = np.array([exact, 60 - exact]) + noise[0] - noise[1]
+        rates = (Fraction(3, 10),) * 2
+        ratios = [NoisyRatio(a, b, (1, 1), rates, None, None) for a, b in counts.T.tolist()]
         limits = combined(lambda *shares: np.mean(shares), ratios, 0.025, is_mean=True)
         covered += limits is None or limits[0] <= 0.97 <= limits[1]
     assert covered >= 51
