@@ -13,13 +13,8 @@ from scipy.stats import beta, binom
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import dp_metrics as dp
-from dp_metrics.metrics.scores.bands import (
-    ANY_ORDER,
-    area_limits,
-    precision_between,
-    precision_limits,
-    precision_slopes,
-)
+from dp_metrics.metrics.scores import bands
+from dp_metrics.metrics.scores.bands import ANY_ORDER, area_limits, precision_limits, precision_slopes
 from dp_metrics.metrics.scores.curve_formulas import roc
 from dp_metrics.quantities.tables import CountsNoise
 
@@ -38,17 +33,20 @@ def released(y, scores, epsilon, entropy, **options):
     return all_of_scores(**options).update(y, scores).release(epsilon, random_state=entropy)
 
 
+# labels and scores of a few records
+few_records = st.lists(st.tuples(st.integers(0, 1), st.floats(0, 1)), min_size=2, max_size=60).map(
+    lambda records: tuple(map(np.array, zip(*records, strict=True)))
+)
+
+
 @settings(max_examples=40)
-@given(st.lists(st.tuples(st.booleans(), st.floats(0, 1)), min_size=2, max_size=60), st.integers(2, 9))
+@given(few_records.filter(lambda records: np.ptp(records[0]) > 0), st.integers(2, 9))
 def test_without_noise_the_limits_are_the_pairs_surely_won_and_those_not_surely_lost(records, bins):
-    y, scores = (np.array(each, dtype=float) for each in zip(*records, strict=True))
-    if y.min() == y.max():
-        return
-    edges = np.linspace(0, 1, bins + 1)
+    (y, scores), edges = records, np.linspace(0, 1, bins + 1)
     table = [np.histogram(scores[y == kind], edges)[0] for kind in (0, 1)]
     pairs, above = y.sum() * (1 - y).sum(), np.cumsum(table[1][::-1])[::-1]
     won, tied = table[0][:-1] @ above[1:] / pairs, table[0] @ table[1] / pairs
-    told = released(y.astype(int), scores, 1e6, seeded(), edges=edges)
+    told = released(y, scores, 1e6, seeded(), edges=edges)
     lower, upper = told.noise_interval(sure=True)
     assert (lower, upper) == pytest.approx((won, won + tied), abs=1e-9)
     assert lower - 1e-9 <= roc_auc_score(y, scores) <= upper + 1e-9
@@ -182,28 +180,24 @@ def test_approximate_limits_cover_laws_that_they_were_not_chosen_on(name):
 
 
 @settings(max_examples=40)
-@given(st.lists(st.tuples(st.booleans(), st.floats(0, 1)), min_size=2, max_size=60), st.integers(2, 9))
+@given(few_records.filter(lambda records: records[0].any()), st.integers(2, 9))
 def test_without_noise_an_average_precision_lies_between_those_of_any_order_within_bins(records, bins):
     """The upper limit is that of positives at one place in front, the lower one of many behind negatives."""
-    y, scores = (np.array(each) for each in zip(*records, strict=True))
-    if not y.any():
-        return
-    edges = np.linspace(0, 1, bins + 1)
-    told = released(y.astype(int), scores, 1e6, seeded(), edges=edges)
+    (y, scores), edges = records, np.linspace(0, 1, bins + 1)
+    told = released(y, scores, 1e6, seeded(), edges=edges)
     lower, upper = told.noise_interval(metric="average_precision", sure=True)
     places = np.clip(np.searchsorted(edges, scores, side="right"), 1, bins)
     apart = 1e-3 * np.arange(y.size)
-    worst = average_precision_score(y, places + 0.5 * ~y + apart)
+    worst = average_precision_score(y, places + 0.5 * (1 - y) + apart)
     best = average_precision_score(y, places + 0.5 * y)
     assert lower <= worst + 1e-9
     assert average_precision_score(y, scores) <= best + 1e-9
     assert upper == pytest.approx(best)
-    many = released(np.repeat(y, 100).astype(int), np.repeat(scores, 100), 1e6, seeded(), edges=edges)
+    many = released(np.repeat(y, 100), np.repeat(scores, 100), 1e6, seeded(), edges=edges)
     assert many.noise_interval(metric="average_precision", sure=True).lower == pytest.approx(lower)
     if not y.all():
-        assert tuple(told.noise_interval(metric="average_precision")) == pytest.approx(
-            (lower, upper), abs=1e-3
-        )
+        quick = told.noise_interval(metric="average_precision")
+        assert tuple(quick) == pytest.approx((lower, upper), abs=1e-3)
 
 
 @pytest.mark.gate
@@ -220,7 +214,7 @@ def test_limits_of_an_average_precision_are_hardly_wider_than_the_proved_ones(n,
 def test_slopes_of_an_average_precision_are_what_a_little_more_in_a_cell_adds(records, is_upper):
     value, slopes = precision_slopes(records, is_upper=is_upper)
     curve, share = roc(counts_without_noise(np.arange(7.0), *records)), records[1].sum() / records.sum()
-    assert value == pytest.approx(precision_between(curve, curve, (share, share))[is_upper])
+    assert value == pytest.approx(bands.precision_between(curve, curve, (share, share))[is_upper])
     for cell in np.ndindex(records.shape):
         more, less = records.copy(), records.copy()
         more[cell] += 1e-4
@@ -230,20 +224,15 @@ def test_slopes_of_an_average_precision_are_what_a_little_more_in_a_cell_adds(re
 
 
 @loop_over("is_upper", [False, True])
-def test_nobody_is_found_where_nobody_is_positive(is_upper):
+def test_empty_bins_have_slopes_and_nobody_is_found_where_nobody_is_positive(is_upper):
+    """A positive in a bin of its own above all others is right, and a negative there is below everything."""
     value, slopes = precision_slopes(np.array([[3.0, 1.0], [0.0, 0.0]]), is_upper=is_upper)
     assert value == 0.0
     assert np.isfinite(slopes).all()
-
-
-def test_empty_bins_have_slopes():
-    """A positive in a bin of its own above all others is right, and a negative there is below everything."""
-    records = np.array([[30.0, 10.0, 0.0], [10.0, 20.0, 0.0]])
-    for is_upper in (False, True):
-        _, slopes = precision_slopes(records, is_upper=is_upper)
-        assert np.isfinite(slopes).all()
-        assert slopes[0].max() <= 0
-        assert slopes[1, 2] == max(slopes[1]) > 0
+    _, slopes = precision_slopes(np.array([[30.0, 10.0, 0.0], [10.0, 20.0, 0.0]]), is_upper=is_upper)
+    assert np.isfinite(slopes).all()
+    assert slopes[0].max() <= 0
+    assert slopes[1, 2] == max(slopes[1]) > 0
 
 
 @pytest.mark.gate

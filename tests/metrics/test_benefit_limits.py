@@ -1,6 +1,8 @@
 """Limits of a net benefit: those of the noise are enumerated, those of people tried by a benchmark."""
 
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -75,8 +77,8 @@ LABELS = np.repeat([0, 1], [1500, 500])
 SCORES = np.concatenate([np.linspace(0.01, 0.7, 1500), np.linspace(0.2, 0.99, 500)])
 
 
-def released_scores(epsilon=1.0, **options):
-    result = dp.with_result(dp.private_roc_curve)(LABELS, SCORES, epsilon=epsilon, **options)
+def released_scores(epsilon=1.0, scores=SCORES, **options):
+    result = dp.with_result(dp.private_roc_curve)(LABELS, scores, epsilon=epsilon, **options)
     return dp.ReleasedScores.of(result)
 
 
@@ -85,18 +87,22 @@ def exact_benefit(threshold):
     return ((said & (LABELS == 1)).sum() - threshold / (1 - threshold) * (said & (LABELS == 0)).sum()) / 2000
 
 
+def check_limits(limits, exact):
+    """Check that limits hold an exact number, and are wider at a higher confidence; return those at 95 %."""
+    found, wider = limits(), limits(confidence=0.99)
+    assert wider.lower < found.lower < exact < found.upper < wider.upper
+    assert found.lower <= found.estimate <= found.upper
+    return found
+
+
 @loop_over("of", ["people", "records"])
 @loop_over("wanted", [0.1, 0.25, 0.5, 0.8])
 def test_the_net_benefit_at_an_edge_is_within_its_limits(wanted, of):
     released = released_scores(random_state=seeded(3))
-    found = released.net_benefit(wanted, of=of)
     edge = min(released.counts.edges[1:-1], key=lambda edge: abs(edge - wanted))
+    found = check_limits(partial(released.net_benefit, wanted, of=of), exact_benefit(edge))
     assert f"threshold {edge:g} " in found.about
-    assert found.lower < exact_benefit(edge) < found.upper
-    assert found.lower <= found.estimate <= found.upper
     assert ("among all people" in found.about) == (of == "people")
-    wider = released.net_benefit(wanted, 0.99, of=of)
-    assert wider.lower < found.lower < found.upper < wider.upper
 
 
 def test_the_curve_is_the_net_benefit_at_every_edge_beside_that_of_treating_all():
@@ -118,9 +124,8 @@ def test_a_private_number_of_records_persons_and_other_scores_have_none():
     alone = released_scores(random_state=seeded()).net_benefit(0.3, of="records")
     wider = people.net_benefit(0.3, of="records")
     assert wider.upper - wider.lower > 1.5 * (alone.upper - alone.lower)
-    logits = dp.with_result(dp.private_roc_curve)(LABELS, 9 * SCORES, edges=[0, 3, 6, 9], epsilon=1.0)
     with pytest.raises(ValueError, match="need probabilities"):
-        dp.ReleasedScores.of(logits).net_benefit(0.3)
+        released_scores(scores=9 * SCORES, edges=[0, 3, 6, 9]).net_benefit(0.3)
     with pytest.raises(ValueError, match="of must be"):
         released_scores().net_benefit(0.3, of="all")
 
@@ -144,20 +149,14 @@ def test_the_net_benefit_is_drawn_beside_treating_all_and_none():
 # ---- observed over expected
 
 
-def exact_over_expected():
-    return (LABELS == 1).sum() / SCORES.sum()
-
-
 @loop_over("of", ["people", "records"])
 def test_observed_over_expected_is_within_its_limits(of):
-    released = released_scores(random_state=seeded(3))
-    found = released.observed_over_expected(of=of)
-    assert found.lower < exact_over_expected() < found.upper
-    assert found.lower <= found.estimate <= found.upper
-    assert found.estimate == pytest.approx(exact_over_expected(), rel=0.1)
+    exact = LABELS.sum() / SCORES.sum()
+    found = check_limits(
+        partial(released_scores(random_state=seeded(3)).observed_over_expected, of=of), exact
+    )
+    assert found.estimate == pytest.approx(exact, rel=0.1)
     assert ("among all people" in found.about) == (of == "people")
-    wider = released.observed_over_expected(0.99, of=of)
-    assert wider.lower < found.lower < found.upper < wider.upper
 
 
 def test_limits_of_observed_over_expected_cover():
@@ -165,17 +164,16 @@ def test_limits_of_observed_over_expected_cover():
 
     28 of 300 misses and more come up with probability .0015 at a miss of .05; the seed is fixed.
     """
-    generator = made_up()
-    edges = np.linspace(0, 1, 33)
+    generator, edges = made_up(), np.linspace(0, 1, 33)
+    noise = CountsNoise((0,) * 64, ((64, Fraction(1, 2)),), zero_sum=False)
     for factor in (1.0, 2.0):
         missed = 0
         for _ in range(300):
             score = generator.beta(1, 9, 1500)
             positive = generator.random(1500) < np.minimum(factor * score, 1)
             counts = [np.histogram(score[positive == kind], edges)[0] for kind in (False, True)]
-            noise = CountsNoise((0,) * 64, ((64, Fraction(1, 2)),), zero_sum=False)
             noisy = np.concatenate(counts) + noise.simulated(generator, 1)[0]
-            seen = CountsNoise(tuple(map(int, noisy)), noise.rates, zero_sum=False)
+            seen = replace(noise, noisy=tuple(map(int, noisy)))
             lower, upper = over_expected_limits(seen, edges, 0.025, of_people=True)
             truth = float(np.minimum(factor * generator.beta(1, 9, 100_000), 1).mean()) / 0.1
             missed += not lower <= truth <= upper
