@@ -49,10 +49,6 @@ def records(n=600, seed=0, bins=128):
     return y, ((edges[1:] + edges[:-1]) / 2)[place]
 
 
-def curve_at(thresholds, values, wanted):
-    return values[np.searchsorted(-thresholds, -wanted)]
-
-
 def test_the_edges_are_public_numbers_that_do_not_depend_on_the_library():
     np.testing.assert_allclose(EDGES, np.sin(np.linspace(0, np.pi / 2, 129)) ** 2, atol=2**-30)
     assert EDGES[[0, 64, 128]].tolist() == [0.0, 0.5, 1.0]
@@ -67,18 +63,17 @@ def test_the_roc_curve_is_scikit_learns_if_scores_are_at_the_middles_of_bins(bin
     y, score = records(bins=columns)
     found = exact(dp.private_roc_curve, y, score, bins=bins, neighboring=neighboring)
     fpr, tpr, thresholds = sk.roc_curve(y, score, drop_intermediate=False)
-    assert found.thresholds.size == columns + 1
-    result = dp.with_result(dp.private_roc_curve)(y, score, epsilon=1.0)
-    assert json.loads(result.to_json())["value"][2][:2] == [None, result.value.thresholds[1]]
-    assert (found.fpr[0], found.tpr[0], found.thresholds[0]) == (0, 0, math.inf)
-    assert (found.fpr[-1], found.tpr[-1], found.thresholds[-1]) == (1, 1, 0)
+    np.testing.assert_array_equal(found.thresholds, [math.inf, *EDGES[:: 128 // columns][-2::-1]])
+    assert [found.fpr[[0, -1]].tolist(), found.tpr[[0, -1]].tolist()] == [[0, 1]] * 2
     # at the lower edge of the bin of each score
-    lower = EDGES[
-        np.searchsorted(EDGES[:: 128 // columns], thresholds[1:]) * (128 // columns) - 128 // columns
-    ]
-    for ours, theirs in ((found.fpr, fpr), (found.tpr, tpr)):
-        np.testing.assert_allclose(curve_at(found.thresholds, ours, lower), theirs[1:])
+    places = np.searchsorted(-found.thresholds, -thresholds[1:])
+    np.testing.assert_allclose([found.fpr[places], found.tpr[places]], [fpr[1:], tpr[1:]])
     assert sk.auc(found.fpr, found.tpr) == pytest.approx(sk.roc_auc_score(y, score))
+
+
+def test_no_threshold_is_infinity_in_json():
+    result = dp.with_result(dp.private_roc_curve)(*records(), epsilon=1.0)
+    assert json.loads(result.to_json())["value"][2][:2] == [None, result.value.thresholds[1]]
 
 
 @loop_over("is_reversed", [False, True])
@@ -88,12 +83,12 @@ def test_the_precision_recall_curve_is_scikit_learns(is_reversed):
     y = 1 - y if is_reversed else y
     found = exact(dp.private_precision_recall_curve, y, score)
     precision, recall, thresholds = sk.precision_recall_curve(y, score)
-    assert (found.precision[-1], found.recall[-1]) == (1, 0) == (precision[-1], recall[-1])
-    assert found.thresholds.size == 128 == found.precision.size - 1 == found.recall.size - 1
+    assert (found.precision[-1], found.recall[-1]) == (1, 0)
+    np.testing.assert_array_equal(found.thresholds, EDGES[:-1])
+    assert found.precision.size == found.recall.size == 129
     places = np.searchsorted(found.thresholds, thresholds) - 1
     np.testing.assert_allclose(found.precision[places], precision[:-1])
     np.testing.assert_allclose(found.recall[places], recall[:-1])
-    assert (np.diff(found.thresholds) > 0).all()
 
 
 def test_average_precision_spreads_the_scores_of_a_bin():
@@ -155,9 +150,8 @@ def test_the_average_precision_is_off_by_less_than_that_of_counts_plausible_one_
     classes = two_classes(None, None, ArgumentShape(), "y_score")
     read, found = ScoreTable(EDGES, average_precision, classes), []
     for drawn in noise.simulated(np.random.default_rng(0), 400):
-        counts = read.counts(
-            ReleasedNumbers([table.ravel() + drawn], n, None, 2 * rate, Relation.REPLACE_ONE)
-        )
+        numbers = [table.ravel() + drawn]
+        counts = read.counts(ReleasedNumbers(numbers, n, None, 2 * rate, Relation.REPLACE_ONE))
         precision, recall, _ = precision_recall(counts)
         area = -np.diff(recall) @ (precision[:-1] + precision[1:]) / 2
         one_by_one = average_precision(counts_without_noise(edges, counts.negative, counts.positive))
@@ -173,12 +167,8 @@ def test_the_calibration_curve_is_scikit_learns_for_any_scores(n_bins):
     rng = np.random.default_rng(1)
     score = np.concatenate([rng.beta(0.3, 0.6, 500), np.linspace(0, 1, 21)])  # some on the edges
     y = (rng.random(521) < score**1.3).astype(int)
-    for ours, theirs in zip(
-        exact(dp.private_calibration_curve, y, score, n_bins=n_bins),
-        calibration_curve(y, score, n_bins=n_bins),
-        strict=True,
-    ):
-        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    curve = exact(dp.private_calibration_curve, y, score, n_bins=n_bins)
+    np.testing.assert_allclose(curve, calibration_curve(y, score, n_bins=n_bins), atol=1e-5)
     curve = exact(dp.private_calibration_curve, [0, 1, 1, 1], [0.1, 0.15, 0.9, 0.9])  # three bins are empty
     np.testing.assert_allclose(curve, [[0.5, 1.0], [0.125, 0.9]], atol=1e-5)
 

@@ -1,6 +1,5 @@
 """groups: what a person costs and counts for, which records are kept, and persons in chunks."""
 
-import contextlib
 import itertools
 import math
 import pickle
@@ -32,7 +31,6 @@ PERSONS = np.repeat(np.arange(300), np.arange(300) % 4 + 1)
 PLACE = np.arange(PERSONS.size) - np.searchsorted(PERSONS, PERSONS)  # among the records of a person
 Y = (np.arange(PERSONS.size) * 7 % 10 < 4).astype(int)
 P = np.where(np.arange(PERSONS.size) * 3 % 11 < 2, 1 - Y, Y)
-NO_ERROR = contextlib.nullcontext()
 EQUAL = {"groups": PERSONS, "max_records": 3, "equal_groups": True}
 
 
@@ -193,8 +191,8 @@ def test_a_metric_is_that_of_records_weighted_by_their_person(name):
     """The order of records does not matter, for no units are left over."""
     row, shuffled = METRICS[name], np.random.default_rng(0).permutation(Y.size)
     shown = {"output_dict": True} if "output_dict" in row.options else {}
-    public = {"epsilon": 1e5, "random_state": seeded(), "groups": PERSONS[shuffled], **shown}  # no noise
-    found = row.function(Y[shuffled], P[shuffled], equal_groups=True, **public)
+    public = {"epsilon": 1e5, "groups": PERSONS[shuffled], "equal_groups": True, **shown}  # no noise
+    found = result(row.function, Y[shuffled], P[shuffled], **public).value
     exact = OWN.get(name) or getattr(sklearn_metrics, row.exact_function.rpartition(".")[2])
     expected = exact(Y, P, sample_weight=1 / np.bincount(PERSONS)[PERSONS], **shown)
     if isinstance(expected, dict):
@@ -207,13 +205,13 @@ def test_a_metric_is_that_of_records_weighted_by_their_person(name):
 SCORE = np.random.default_rng(1).beta(2 + 2 * P, 4 - P)
 
 
+def scores_of(rows=slice(None), **public):
+    return dp.ReleasedScores.of(result(dp.private_roc_curve, Y[rows], SCORE[rows], **public))
+
+
 @loop_over("public", [{}, {"edges": np.linspace(0, 1, 1001)}])
 def test_scores_are_those_of_records_weighted_by_their_person(public):
-    def told_of(rows, **more):
-        curve = result(dp.private_roc_curve, Y[rows], SCORE[rows], epsilon=1e5, **public, **more)
-        return dp.ReleasedScores.of(curve)
-
-    told = told_of(slice(None), groups=PERSONS, equal_groups=True)
+    told = scores_of(groups=PERSONS, equal_groups=True, epsilon=1e5, **public)
     weighted = {"y_true": Y, "y_score": SCORE, "sample_weight": 1 / np.bincount(PERSONS)[PERSONS]}
     for metric in ("roc_auc", "average_precision"):
         exact = getattr(sklearn_metrics, f"{metric}_score")(**weighted)
@@ -227,15 +225,14 @@ def test_scores_are_those_of_records_weighted_by_their_person(public):
     assert at.recall_score() == pytest.approx(sklearn_metrics.recall_score(y_pred=predicted, **weighted))
     # as few records, of persons of their own, tell as much of all people
     sizes, rng = np.bincount(PERSONS), np.random.default_rng(2)
-    alone = told_of(np.cumsum(sizes) - sizes + rng.integers(0, sizes))
+    alone = scores_of(np.cumsum(sizes) - sizes + rng.integers(0, sizes), epsilon=1e5, **public)
     for metric in ("roc_auc", "average_precision"):
-        ends = [one.population_interval(metric=metric) for one in (told, alone)]
-        widths = [one.upper - one.lower for one in ends]
+        widths = [np.ptp([*one.population_interval(metric=metric)]) for one in (told, alone)]
         assert widths[0] == pytest.approx(widths[1], rel=0.2)
 
 
 def test_scores_of_persons_have_no_sure_limits_and_no_band():
-    told = dp.ReleasedScores.of(result(dp.private_roc_curve, Y, SCORE, groups=PERSONS, equal_groups=True))
+    told = scores_of(groups=PERSONS, equal_groups=True)
     for refused in (
         partial(told.population_interval, sure=True), told.roc_band, told.calibration_band,
         partial(told.net_benefit, 0.5), partial(told.net_benefit, 0.5, of="records"),
@@ -293,13 +290,9 @@ def test_limits_among_people_take_a_person_for_a_draw():
         once.population_interval(sure=True)
     with pytest.raises(ValueError, match="made of ratios"):
         released("private_matthews_corrcoef", **persons).population_interval()
-
-
-def test_limits_of_shares_of_a_matrix_have_its_form():
-    for public in (EQUAL, {}):
-        told = released("private_confusion_matrix", normalize="true", **public).population_interval()
-        assert told.lower.shape == told.upper.shape == told.estimate.shape == (2, 2)
-        assert (told.lower <= told.estimate).all()
+    shares = released("private_confusion_matrix", normalize="true", **EQUAL).population_interval()
+    assert shares.lower.shape == shares.upper.shape == shares.estimate.shape == (2, 2)
+    assert (shares.lower <= shares.estimate).all()
 
 
 def test_exchange_mirrors_and_what_tells_nothing_leaves_the_range():
@@ -325,25 +318,25 @@ def test_what_does_not_count_units_is_not_read_by_them(name):
         row.planned(shape, {**row.required, **(row.limit or {})}).read(records)
 
 
-@pytest.mark.parametrize("at", range(3))
-@loop_over("release", ["metric", "comparison", "frame", "page"])
-def test_what_has_no_records_is_refused_by_its_name_though_persons_are_known(release, at):
+@loop_over(
+    ("name", "at"),
+    [("metric", 0), ("metric", 1), ("page", 0), ("page", 1)]
+    + [(name, at) for name in ("comparison", "frame") for at in range(3)],
+)
+def test_what_has_no_records_is_refused_though_persons_are_known(name, at):
     """A generator is such a thing. The first records of each person were looked for in it."""
-    data, public = [Y, P, P], {"groups": PERSONS, "max_records": 1, "epsilon": 1.0}
+    data = [Y, P, P]
     data[at] = (label for label in Y)
     true, pred, other = data
-    calls = {
-        "metric": lambda: dp.private_recall_score(true, pred, **public),
-        "comparison": lambda: dp.private_compare(*data, **public),
-        "frame": lambda: dp.PrivateMetricFrame(
-            metrics=dp.private_recall_score, y_true=true, y_pred=pred, sensitive_features=other,
-            group_labels=[0, 1], **public,
-        ),
-        "page": lambda: dp.private_evaluate(true, y_pred=pred, labels=[0, 1], **public),
-    }  # fmt: skip
-    is_used = at < 2 or release in ("comparison", "frame")
-    with pytest.raises((TypeError, ValueError), match=r"1d|one entry per record") if is_used else NO_ERROR:
-        calls[release]()
+    frame = {"metrics": "recall", "y_true": true, "y_pred": pred, "sensitive_features": other}
+    release = {
+        "metric": partial(dp.private_recall_score, true, pred),
+        "comparison": partial(dp.private_compare, *data),
+        "frame": partial(dp.PrivateMetricFrame, **frame, group_labels=[0, 1]),
+        "page": partial(dp.private_evaluate, true, y_pred=pred, labels=[0, 1]),
+    }[name]
+    with pytest.raises((TypeError, ValueError), match=r"1d|one entry per record"):
+        release(groups=PERSONS, max_records=1, epsilon=1.0)
 
 
 # ---- summaries and Dask collections: all records of a person are in one chunk
@@ -382,17 +375,11 @@ def test_persons_in_chunks_are_released_as_in_one_call(name):
     whole = result(metric, Y, P, groups=PERSONS, **WAYS[name])
     empty = dp.Summary(name, **WAYS[name]).update([], [], groups=[])
     first, second = summary_of(name, CHUNKS[2:]), summary_of(name, CHUNKS[:2])
-    merged = first.merge(second)
-    summaries = (
-        summary_of(name, FALLING),
-        merged,
-        empty.merge(first).merge(second),
-        pickle.loads(pickle.dumps(merged)),
-    )
-    several = [result(one.release) for one in summaries]
+    merged = empty.merge(first).merge(second)
+    several = [summary_of(name, FALLING), first.merge(second), merged, pickle.loads(pickle.dumps(merged))]
     y, p, persons = lazy((tuple(end - start for start, end in CHUNKS),))
-    several.append(result(metric, y, p, groups=persons, **WAYS[name]))
-    for one in several:
+    of_dask = result(metric, y, p, groups=persons, **WAYS[name])
+    for one in [of_dask, *(result(summary.release) for summary in several)]:
         assert one.outputs == whole.outputs
         np.testing.assert_equal(one.value, whole.value)
         assert (one.n, one.released) == (whole.n, whole.released)
