@@ -34,10 +34,6 @@ def test_noisy_counts_of_groups_are_added_up_before_any_is_made_plausible(labels
         assert getattr(found, kind) == pytest.approx(getattr(wanted, kind))
 
 
-def public(noise):
-    return ReleasedNumbers([noise.noisy], None, None, Fraction(1), "replace_one")
-
-
 @loop_over("ratio", RATIOS)
 def test_limits_of_all_groups_are_those_of_the_sums_of_their_counts(ratio):
     """Of two groups in one table, whose counts have the noise of sums of two."""
@@ -50,7 +46,8 @@ def test_limits_of_all_groups_are_those_of_the_sums_of_their_counts(ratio):
     metric = Confusion(whole(2).in_groups(2), formula, None, lambda x: x.true, parts_of=parts_of)
     counts = (9, 4, 3, 12, 8, 5, 2, 14)
     noise = CountsNoise(counts, ((8, Fraction(1)),), True)
-    result = SimpleNamespace(parts=(noise,), released=public(noise))
+    released = ReleasedNumbers([noise.noisy], None, None, Fraction(1), "replace_one")
+    result = SimpleNamespace(parts=(noise,), released=released)
     right = [0, 3] if ratio == "accuracy" else [3]
     wrong = {"recall": [2], "precision": [1]}.get(ratio, [1, 2])
     a, b = ([*side, *(place + 4 for place in side)] for side in (right, wrong))

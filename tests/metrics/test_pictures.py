@@ -39,13 +39,8 @@ def test_a_display_is_made_of_what_was_released(kind):
     display = scores.plot(kind, axes)
     assert isinstance(display, DISPLAYS[kind])
     assert display.ax_ is axes
-    curve = {"roc": scores.roc_curve, "precision_recall": scores.precision_recall_curve}
-    if kind == "calibration":
-        prob_true, prob_pred = scores.calibration_curve()
-        expected = prob_pred, prob_true
-    else:
-        first, second, _ = curve[kind]()
-        expected = (first, second) if kind == "roc" else (second, first)
+    first, second, *_ = getattr(scores, f"{kind}_curve")()
+    expected = (first, second) if kind == "roc" else (second, first)
     np.testing.assert_array_equal(display.line_.get_data(), expected)
     assert display.line_.get_color() == COLOURS["value"]
     axes.figure.draw_without_rendering()
@@ -113,8 +108,6 @@ def test_labels_of_users_are_shortened_and_are_no_formulas():
 def test_drawing_code_imports_nothing_that_knows_records():
     tree = ast.parse(inspect.getsource(_pictures))
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    own = {name for name in imported if name.startswith("dp_metrics")}
-    assert own <= {
-        *("dp_metrics." + name for name in ("_packages", "inputs.options", "release.released")),
-        *("dp_metrics.metrics.scores." + name for name in ("bands", "curve_formulas")),
-    }
+    own = {name.removeprefix("dp_metrics.") for name in imported if name.startswith("dp_metrics")}
+    of_scores = {"metrics.scores.bands", "metrics.scores.curve_formulas"}
+    assert own <= {"_packages", "inputs.options", "release.released", *of_scores}

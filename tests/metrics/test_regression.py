@@ -15,12 +15,6 @@ from dp_metrics.quantities.base import Totals
 from dp_metrics.release.query import Terms
 
 
-def errors(n=500, seed=0):
-    rng = np.random.default_rng(seed)
-    y = rng.normal(size=n)
-    return y, y + rng.normal(size=n)
-
-
 @pytest.mark.gate
 @pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 @pytest.mark.parametrize(
@@ -33,7 +27,8 @@ def test_every_output_has_a_draw_of_its_own(metric, mechanism, is_seeded):
 
     A right sampler then fails each unseeded case with a probability below 1e-11.
     """
-    data = [np.column_stack([column, column]) for column in errors(100)]
+    y, error = np.random.default_rng(0).normal(size=(2, 100))
+    data = [np.column_stack([column, column]) for column in (y, y + error)]
     options = {"epsilon": 4.0, "bounds": (-4, 4), "multioutput": "raw_values", "mechanism": mechanism}
     releases = [metric(*data, random_state=seed if is_seeded else None, **options) for seed in range(50)]
     assert sum(first != second for first, second in releases) > 25
@@ -61,8 +56,7 @@ def test_r2_is_always_finite():
 )
 def test_several_numbers_have_exact_shares_of_epsilon(name, columns, options, shares):
     y = np.arange(10.0 * columns).reshape(10, columns)
-    data = (y, y) if columns > 1 else (y[:, 0], y[:, 0])
-    query, *_ = METRICS[name].read(data, options, relation=Relation.REPLACE_ONE)
+    query, *_ = METRICS[name].read((y, y), options, relation=Relation.REPLACE_ONE)
     noises, _ = query.noises(
         Terms(Fraction(3, 10), Relation.REPLACE_ONE, Hazard()), [Totals.of(10)] * len(shares)
     )

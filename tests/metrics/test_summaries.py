@@ -292,7 +292,7 @@ def test_no_record_is_the_empty_set_however_it_is_said_and_refused_where_n_is_pu
 
 
 def test_chunks_that_do_not_fit_are_for_a_public_n_also_after_a_merge():
-    """With a record a chunk of other columns is refused, so it would tell that it has none where n is private."""
+    """With a record a chunk of other columns is refused: it would tell that it has none if n is private."""
     y, of_two = np.zeros(50), np.zeros((0, 2))
     both = Summary("mse").update(of_two, of_two).update(y, y)
     for summary in (both, Summary("mse").merge(both), both.merge(Summary("mse"))):
