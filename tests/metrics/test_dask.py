@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 import warnings
 from functools import partial
 
@@ -165,16 +166,11 @@ def test_without_dask_the_error_names_the_extra(monkeypatch):
 def counted(calls, data):
     """Return lazy arguments of four chunks of 10 that count what is computed of them."""
 
-    def make(block):
-        calls.append(1)
-        return block
+    def lazy_of(array):
+        whole = chunked(10, 10, 10, 10)(0, array)
+        return whole.map_blocks(lambda block: calls.append(1) or block, dtype=array.dtype, meta=array[:0])
 
-    return [
-        da.from_array(array, chunks=(10, *array.shape[1:])).map_blocks(
-            make, dtype=array.dtype, meta=array[:0]
-        )
-        for array in data
-    ]
+    return [lazy_of(array) for array in data]
 
 
 @each_kind
@@ -236,12 +232,9 @@ def test_what_two_arguments_share_is_computed_once_and_one_summary_comes_to_the_
 
 def of_package(error):
     """Return representations of whatever is alive in the frames of a traceback within the package."""
-    found, frames = [], error.__traceback__
-    while frames is not None:
-        if frames.tb_frame.f_code.co_filename == dask_collections.__file__:
-            found += map(repr, frames.tb_frame.f_locals.values())
-        frames = frames.tb_next
-    return " ".join(found)
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    own = [frame for frame in frames if frame.f_code.co_filename == dask_collections.__file__]
+    return " ".join(repr(value) for frame in own for value in frame.f_locals.values())
 
 
 @each_kind

@@ -20,6 +20,8 @@ from helpers import seeded
 from dp_metrics import PrivacyAccountant, PrivacyBudgetError, Summary, private_mse
 from dp_metrics.exceptions import NoisyReleaseWarning
 
+# the engines warn of their own future, and leave sockets to the end of the process
+pytestmark = pytest.mark.filterwarnings("ignore")
 PAGE = Path(__file__).parents[2] / "docs" / "large_data.rst"
 HAS = {
     "Spark": importlib.util.find_spec("pyspark") and (shutil.which("java") or os.environ.get("JAVA_HOME")),
@@ -125,12 +127,7 @@ def engine(request):
     )
 
 
-# the engines warn of their own future, and leave sockets to the end of the process
-own_warnings = pytest.mark.filterwarnings("ignore")
-
-
 @pytest.mark.slow
-@own_warnings
 @pytest.mark.parametrize("partitions", [1, PARTITIONS])
 def test_a_recipe_is_one_call_to_the_bit(engine, partitions):
     name, cut, *_ = engine
@@ -139,7 +136,6 @@ def test_a_recipe_is_one_call_to_the_bit(engine, partitions):
 
 
 @pytest.mark.slow
-@own_warnings
 def test_a_recipe_takes_partitions_without_records(engine):
     name, cut, keep, _ = engine
     table = records()
@@ -148,7 +144,6 @@ def test_a_recipe_takes_partitions_without_records(engine):
 
 
 @pytest.mark.slow
-@own_warnings
 def test_a_task_that_is_repeated_counts_its_records_once(engine, tmp_path):
     name, cut, _, run = engine
     table, flag = records(), str(tmp_path / "failed")

@@ -151,14 +151,10 @@ def test_noise_and_its_limits_are_wider_by_the_records_of_a_person_but_not_where
 # ---- equal_groups: each person counts once, whatever the number of records
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_limits_of_f1_among_people_who_count_once_are_those_of_the_jaccard_score_on_its_own_scale():
-    true, pred = np.tile([[1, 1], [1, 1], [0, 1], [0, 0]], (300, 1)).T
-    asked = {"groups": np.arange(1200) // 2, "equal_groups": True, "epsilon": 10.0, "random_state": 0}
-    f1, jaccard = (
-        dp.with_result(metric)(true, pred, **asked).population_interval()
-        for metric in (dp.private_f1_score, dp.private_jaccard_score)
-    )
+    asked = {"groups": PERSONS, "equal_groups": True, "epsilon": 10.0}
+    results = [released(f"private_{name}_score", **asked) for name in ("f1", "jaccard")]
+    f1, jaccard = (result.population_interval() for result in results)
     assert [*f1] == pytest.approx([2 * end / (1 + end) for end in jaccard])
     assert f1.lower < f1.estimate < f1.upper
 
