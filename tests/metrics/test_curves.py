@@ -222,6 +222,9 @@ def test_the_values_without_a_class():
         np.testing.assert_allclose(fpr, tpr)
     precision, recall, _ = exact(dp.private_precision_recall_curve, np.zeros(8), score)
     assert {*precision[:-1], *(1 - recall[:-1])} == {0.0}
-    nobody = counts_without_noise(np.linspace(0, 1, 5), np.zeros(4), np.zeros(4))
-    assert (area_under_roc(nobody), average_precision(nobody)) == (0.5, 0)
+    nobody, some = np.zeros(4), np.arange(4.0)
+    for negative, positive, share in ((nobody, nobody, 0), (some, nobody, 0), (nobody, some, 1)):
+        counts = counts_without_noise(np.linspace(0, 1, 5), negative, positive)
+        assert (area_under_roc(counts), average_precision(counts)) == pytest.approx((0.5, share))
+    nobody = counts_without_noise(np.linspace(0, 1, 5), nobody, nobody)
     assert [array.size for array in calibration(nobody, 5)] == [0, 0]

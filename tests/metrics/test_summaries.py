@@ -115,8 +115,6 @@ def outcome(function, *data, **options):
         return function(*data, **options)
     except REFUSED as error:
         return type(error), str(error)
-    except NoEntropy.Drawn:
-        return "accepted"
 
 
 def variance(x, **options):
