@@ -13,16 +13,14 @@ from dp_metrics.mechanisms._laws import Staircase
 
 
 def noise(rate, k):
-    q = math.exp(-rate)
-    return (1 - q) / (1 + q) * q ** abs(k)
+    return math.tanh(rate / 2) * math.exp(-rate * abs(k))
 
 
 def noise_at_least(rate, j):
     """Return P(noise >= j), summed from the definition."""
     if j <= 0:
         return 1 - noise_at_least(rate, 1 - j)
-    q = math.exp(-rate)
-    return (1 - q) / (1 + q) * q**j / (1 - q)
+    return math.exp(-rate * j) / (1 + math.exp(-rate))
 
 
 @cache

@@ -1,15 +1,15 @@
 """Released scores tell all metrics of scores, and of labels at a threshold, with limits that hold."""
 
 import json
-import math
 import pickle
 from collections import Counter
 from fractions import Fraction
+from functools import partial, reduce
 
 import numpy as np
 import pytest
 from cases import RELATIONS, scored
-from helpers import all_of_scores, assert_same, beta_scores, kind_of, loop_over, seeded
+from helpers import all_of_scores, assert_same, beta_scores, kind_of, loop_over, seeded, two_sided
 from sklearn import metrics as sk
 from sklearn.calibration import calibration_curve
 
@@ -151,14 +151,9 @@ def test_limits_at_a_threshold_hold_around_the_exact_metric(neighboring):
 
 
 def law_of_sum(rate, cells, reach=400):
-    places = np.arange(-reach, reach + 1)
-    one = np.exp(-rate * np.abs(places)) * math.tanh(rate / 2)
-    law = np.ones(1)
-    for _ in range(cells):
-        law = np.convolve(law, one)
-        extra = (law.size - one.size) // 2
-        law = law[extra : law.size - extra] if extra > 0 else law
-    return law
+    """Return the law of the sum of the noise of so many cells, up to this far from 0."""
+    _, one = two_sided(rate, reach)
+    return reduce(partial(np.convolve, mode="same"), [one] * cells)
 
 
 @loop_over("zero_sum", [True, False])
