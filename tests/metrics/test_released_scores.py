@@ -57,7 +57,8 @@ def test_what_a_release_tells_besides_is_near_scikit_learn():
     assert released.counts.total.sum() == sum(released.result.value) == released.result.n == 3000
     with pytest.raises(AttributeError):
         released.counts = None
-    assert repr(released_scores(epsilon=0.75)) == "ReleasedScores(16 bins, epsilon=0.75, neighboring='replace_one')"
+    few = released_scores(epsilon=0.75)
+    assert repr(few) == "ReleasedScores(16 bins, epsilon=0.75, neighboring='replace_one')"
     for score, area in ([0.5, 1.5, 0.7, 1.2], 0.5), ([0.5, 1.5, 1.7, 1.2], 0.75):  # ties count half
         assert released_scores([0, 0, 1, 1], score, edges=[0, 1, 2]).roc_auc_score() == pytest.approx(area)
 
