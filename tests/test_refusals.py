@@ -85,8 +85,8 @@ SCORER = dp.make_private_scorer("neg_private_mse", epsilon=0.1)
 FORWARD = SequentialFeatureSelector(Ridge(), scoring=SCORER, n_features_to_select=2, cv=3)
 OVER_LABELS = {"private_balanced_accuracy_score", "private_cohen_kappa_score", "private_matthews_corrcoef"}
 MAE = "--metric mae --y-true y --y-pred p --epsilon 1"
-F1, ACCURACY, R2 = (MAE.replace("mae", name) for name in ("f1", "accuracy", "r2"))
-BY_SEX, MANY = "--sensitive a --group-labels m f", f" --group-labels '{[*range(1000)]}'"
+F1, ACCURACY = (MAE.replace("mae", name) for name in ("f1", "accuracy"))
+BY_SEX = "--sensitive a --group-labels m f"
 MODELS = "--y-true y --pred-a a --pred-b b"
 PAGE = "--y-true y --y-score p --labels well ill --pos-label ill"
 RACES = ["a", "b", "c"]
@@ -158,14 +158,6 @@ def halves(dtype, columns=2):
 
 LOSSES = Summary("mse").update(*PAIR)
 VALUES = variance()
-
-
-class Says:
-    def __init__(self, response):
-        self.response = response
-
-    def predict(self, X):
-        return self.response
 
 
 class Once(np.ndarray):
@@ -538,10 +530,7 @@ ROWS = [
      INVALID, "[Ss]ample.weight|not compatible", [
          (weights, CASES[name])
          for name in ("mse", "rmse", "log loss", "accuracy")
-         for weights in (
-             [-1.0, 1, 1], [0, 0, 0], [1, 1], [1, 1, 1, 1], [1, NAN, 1], [1, INF, 1], [[1, 1]] * 3,
-             ["a", "b", "c"], "abc", 3.0,
-         )
+         for weights in ([-1.0, 1, 1], [0, 0, 0], [1, 1], [1, 1, 1, 1])
      ]),
     (lambda groups, metric: metric(*PAIR, **SAFE, groups=groups),
      INVALID, "groups", [
@@ -588,8 +577,6 @@ ROWS = [
              ("would be given away", {"groups": THREE_EACH, **PRIVATE_N}),
          )
      ]),
-    (lambda options: dp.private_recall_score(Y, Y, **SAFE, equal_groups=True, **options),
-     ValueError, "equal_groups needs groups|cannot be used with", [{}, {"groups": THREE_EACH, **PRIVATE_N}]),
     # metrics of probabilities and scores
     (lambda: dp.private_roc_auc_score(Y, S, **SAFE, multi_class="ovo"),
      ValueError, "multi_class must be one of"),
@@ -599,8 +586,7 @@ ROWS = [
      ValueError, lambda y, score, words: words, [
          (Y3, S, "label that is not in labels"), (Y3, S3, "multi_class must be 'ovr'"),
          (WORDS[0], S, r"pass labels=\[...\]"), (Y, WORDS[0], "not labels"),
-         (Y, np.where(Y, NAN, 0.0), "contains NaN"), (Y, np.where(Y, -INF, 0.0), "contains infinity"),
-         (Y, np.zeros((600, 2, 2)), "3d array"), (Y[:, np.newaxis] + [0, 0], S, "1d array"),
+         (Y, np.zeros((600, 2, 2)), "3d array"),
      ]),
     (lambda metric, labels: metric(Y, S, **SAFE, labels=labels),
      ValueError, "labels must be two|label",
@@ -910,12 +896,11 @@ ROWS = [
     (lambda name, score: dp.private_evaluate(Y, **{"y_score": S, name: score}, **SAFE, labels=[0, 1]),
      ValueError, "outside",
      list(itertools.product(("y_score", "baseline"), (S + 0.5, -S - 0.01, 98765 * S)))),
-    (lambda bad: dp.private_evaluate(Y, y_score=S, baseline=np.where(Y, bad, 0.0), **SAFE),
-     ValueError, "^(Input )?baseline (contains|has values outside)", [NAN, 2.0]),
-    (lambda bad: dp.private_evaluate(
-         Y3, y_proba=np.full((600, 3), 0.3), baseline=np.full((600, 3), bad), labels=range(3), **SAFE
-     ),
-     ValueError, "^(Input )?baseline (contains|should contain)", [NAN, 2.0]),
+    (lambda data: dp.private_evaluate(Y, **data, **SAFE),
+     ValueError, "^Input baseline contains NaN", [
+         {"y_score": S, "baseline": np.where(Y, NAN, 0.0)},
+         {"y_proba": S3, "baseline": NAN * S3, "labels": range(3)},
+     ]),
     (lambda proba, options: dp.private_evaluate(Y3, y_proba=proba, **SAFE, labels=range(3), **options),
      ValueError, "proba|labels must be two", [(4 * S3, {}), (S3, {"baseline": 4 * S3}), (S3[:, :2], {})]),
     (lambda true, options: dp.private_evaluate(true, **SAFE, labels=[0, 1], **options),
@@ -945,7 +930,6 @@ ROWS = [
      ),
      INVALID, ..., [
          ("equal_groups needs groups", {"groups": None}),
-         ("there are targets", {"y_score": None, "y_pred": S, "task": "regression"}),
          ("groups cannot be used with neighboring", PRIVATE_N),
          ("inconsistent", {"groups": THREE_EACH[1:]}),
      ]),
@@ -1002,9 +986,6 @@ ROWS = [
          for place in range(3)
          for bad in ([NAN] * 600, [*S[:-1], INF], [*S[:-1].tolist(), "x"], S2)
      ]),
-    (lambda bad: best(metric="mae", bounds=(0, 1), candidates=[Says(bad)], X=X),
-     INVALID, "NaN|infinity|numeric|number of output|column",
-     [[NAN] * 600, [*S[:-1], INF], [*S[:-1].tolist(), "x"], S2]),
     (lambda: scorer("log_loss")(MODEL, X, np.where(Y, "eggs 98765", "ham")),
      ValueError, "not in labels|numbers"),
     (lambda: scorer().set_params(metric_params={"random_state": 0})(LINE, X, Y), ValueError, "random_state"),
@@ -1162,8 +1143,6 @@ ROWS = [
          **{"losses": [0.5] * 99, "q": 0.5, **SAFE, "epsilon": 5.0, **options}
      ),
      ValueError, ..., [
-         ("Negative values", {"losses": [-1.0] * 99}),
-         ("infinity", {"losses": [INF] * 99}),
          *(("q must lie", {"q": q}) for q in (0, 1.0, "a")),
          ("takes no sample_weight", {"sample_weight": [1] * 99}),
          ("takes no groups", {"groups": [1] * 99}),
@@ -1310,29 +1289,18 @@ WITHOUT_RECORDS = [
          ("--total needs --budget", f"{MAE} --total 1"),
          ("no budget file none.sqlite; to create it, pass --total T", f"{MAE} --budget none.sqlite"),
          ("mechanism must be one of", f"{MAE} --mechanism magic"),
-         ("bounds", f"{MAE} --mechanism laplace"),
          ("unrecognized arguments: --mechanism", f"{F1} --mechanism laplace"),
-         ("average='samples'", f"{F1} --average samples"),
          ("--normalize takes true or false, not '1'", f"{ACCURACY} --normalize 1"),
-         ("takes no sample_weight: a weighted variance", f"{R2} --sample-weight p"),
-         ("groups cannot be used", f"{MAE} --groups p --neighboring add_or_remove_one"),
          ("bounds must", f"{MAE} --sensitive p --group-labels 0 1 --bounds x"),
-         ("ddof must be", "--metric std --column y --epsilon 1 --ddof x"),
           ("required: --column, --bounds", "--metric mean --y-true y --epsilon 1"),
           ("required: --column", "--metric std --epsilon 1"),
           ("required: --y-true, --y-pred", "--metric mae --column y --epsilon 1"),
           ("needs --y-true and --y-pred", f"--metric std --column y --epsilon 1 {BY_SEX}"),
          (r"no metric 'nothing'\. It is one of mse, ", "--metric nothing --epsilon 1"),
-         ("There is no metric 'private_compare'", "--metric private_compare --epsilon 1"),
          ("'0' is not a positive, finite number", f"{MAE} --epsilon 0"),
          ("--epsilon", "--metric mae --y-true y --y-pred p"),
          ("is needed once", f"{ACCURACY} --sensitive a b"),
-         (
-             "group_labels array needs to contain",
-             f"{ACCURACY} --sensitive a b --group-labels m f --group-labels 1 1",
-         ),
          ("no column 'none'", f"{ACCURACY} --sensitive none --group-labels m f"),
-         ("The table of all combinations of group_labels", f"{ACCURACY} --sensitive y p a" + MANY * 3),
          ("--interval", f"{ACCURACY} --interval magic"),
          ("confidence must lie strictly between 0 and 1", f"{ACCURACY} --confidence 95"),
          ("--decimal", f"{MAE} --decimal x"),
@@ -1347,26 +1315,18 @@ WITHOUT_RECORDS = [
          ("--epsilon", MODELS),
          ("--pred-b", "--y-true y --pred-a a --epsilon 1"),
          ("private_roc_auc_score cannot be compared", f"{MODELS} --epsilon 1 --loss roc_auc"),
-         ("zero_one_loss;", f"{MODELS} --epsilon 1 --loss accuracy"),
-         ("private_mean cannot be compared", f"{MODELS} --epsilon 1 --loss mean"),
          ("'magic'", f"{MODELS} --epsilon 1 --loss magic"),
          ("unrecognized arguments: --colour", f"{MODELS} --epsilon 1 --colour 1"),
          ("bounds must be", f"{MODELS} --epsilon 1 --loss mae --bounds '[1,0]'"),
-         ("max_records must be", f"{MODELS} --epsilon 1 --groups p --max-records 0"),
-         ("positive, finite number", f"{MODELS} --epsilon 1 --max-difference 0"),
-         ("strictly between 0 and 1", f"{MODELS} --epsilon 1 --confidence 1"),
          ("--epsilon", f"{MODELS} --epsilon -1/3"),
          ("'0/3' is not a positive, finite number", f"{MODELS} --epsilon 0/3"),
          ("is not a positive, finite number", f"{MODELS} --epsilon 1/1{'0' * 999}"),
          ("--spend-name takes one line", f"{MODELS} --epsilon 1 --spend-name 'two\nlines'"),
-         ("no column 'c'", f"{MODELS} --epsilon 1 --pred-b c"),
      ]),
     (lambda line: typed("interval", line),
      Typed, ..., [
           ("needs max_loss.* both was given", "--column y --max-loss 1 --epsilon 1 --cap private"),
          ("--cap is of the mean", "--column y --quantile 0.5 --epsilon 1 --cap private"),
-         ("strictly between 0 and 1", "--column y --epsilon 1 --quantile 1"),
-         ("positive, finite", "--column y --epsilon 1 --max-loss inf"),
      ]),
     (lambda line: typed("evaluate", line),
      Typed, ..., [
@@ -1376,13 +1336,7 @@ WITHOUT_RECORDS = [
          ("--epsilon is needed once", f"{PAGE} --epsilon 1 2"),
          (r"ends in \.html, \.md, \.json", f"{PAGE} --epsilon 1 --output page.pdf"),
          ("can't write to", f"{PAGE} --epsilon 1 --output none/page.html"),
-         ("no requirement", f"{PAGE} --epsilon 1 --require recall"),
-         (r"Did you mean 'recall'\?", f"{PAGE} --epsilon 1 --require 'recal>=0.5'"),
-         ("once for each column", f"{PAGE} --epsilon 1 --sensitive a"),
-         ("pos_label='none' is not one of the public labels", f"{PAGE} --epsilon 1 --pos-label none"),
          ("--dataset is of the demonstration", f"{PAGE} --epsilon 1 --dataset digits"),
-         ("--total needs --budget", f"{PAGE} --epsilon 1 --total 3"),
-         ("no column 'none'", "--y-true y --y-score none --labels well ill --epsilon 1"),
      ]),
     (lambda line: typed("audit", line),
      Typed, "not a positive, finite number", ["--epsilon -1", "--epsilon 1 nan"]),
@@ -1390,10 +1344,7 @@ WITHOUT_RECORDS = [
      Typed, ..., [
          ("--metric takes NAME=GUESS", "--metric f1 --n 100"),
          ("There is no metric", "--metric f2=0.5 --n 100"),
-         ("n must be from 2 to", "--metric f1=0.5 --n 1"),
          ("invalid int value", "--metric f1=0.5 --n many"),
-         ("guess must be from", "--metric f1=1.5 --n 100"),
-         ("guess must be a finite", "--metric f1=nan --n 100"),
          ("none of these metrics takes positives", "--metric mse=4 --n 100 --positives 0.1"),
          ("unrecognized arguments: --q", "--metric mse=4 --n 100 --q 0.1"),
          ("required: --bounds", "--metric mean=4 --n 100"),
@@ -1527,6 +1478,8 @@ WITHOUT_RECORDS = [
          ("^ddof must be smaller", variance(ddof=3), {}),
          ("bounds", LOSSES, {"mechanism": "laplace"}),
          ("there is no record yet", Summary("mse"), {}),
+         ("needs groups", Summary("recall", max_records=2).update(*PAIR), {}),
+         ("^groups cannot be used with", Summary("mse").update(*PAIR, groups=[1, 2, 2]), PRIVATE_N),
      ]),
     (lambda one, other: one.merge(other),
      ValueError, ..., [
@@ -1590,10 +1543,6 @@ WITHOUT_RECORDS = [
     (lambda metric, groups: Summary(metric).update(*PAIR[: 1 + (metric == "mse")], groups=groups),
      INVALID, "takes no groups|groups must be hashable labels|groups contains NaN",
      [("variance", [1, 2, 2]), ("mse", [{}] * 3), ("mse", [None] * 3)]),
-    (lambda options: Summary("recall", **options).update(*PAIR).release(**SAFE),
-     ValueError, "needs groups", [{"max_records": 2}]),
-    (lambda: Summary("mse").update(*PAIR, groups=[1, 2, 2]).release(**SAFE, **PRIVATE_N),
-     ValueError, "cannot be used with"),
     (lambda metric: metric(LAZY, LAZY, **SAFE, groups=LAZY),
      ValueError, "Some person has records in two chunks", [dp.private_mse, dp.private_f1_score]),
     (lambda options: dp.private_mse(LAZY, LAZY, **{**SAFE, **options}),
