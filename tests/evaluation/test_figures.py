@@ -19,37 +19,6 @@ from dp_metrics.evaluation.reproduce import (
 
 
 @pytest.fixture
-def study_rows(make_row):
-    """Return a function that makes rows of every panel and rival of a study."""
-
-    def rows(name, tasks=None):
-        study = STUDIES[name]
-        if study.kind == "illustration":
-            return []
-        if study.kind == "simulated":
-            return [
-                make_row(figure=name, metric=("uniform", "heavy-tailed")[i % 2], mechanism=rival.mechanism,
-                         setting=f"asymmetry={i / 40:.3f}", repeat=i, expected_error=2.0**-k * (1 + i))
-                for i in range(20)
-                for k, rival in enumerate(study.rivals)
-            ]  # fmt: skip
-        return [
-            make_row(
-                figure=name, dataset=dataset, metric=metric, column=column, epsilon=epsilon,
-                mechanism=rival.mechanism, setting=rival.setting, repeat=repeat,
-                bounded=int(rival.setting != "unbounded"),
-                release=2.0 + 10.0 ** (k / 3) / epsilon + 0.1 * repeat,
-            )
-            for dataset, column, metric in study.tasks[:tasks]
-            for k, rival in enumerate(study.rivals)
-            for epsilon in (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
-            for repeat in range(2)
-        ]  # fmt: skip
-
-    return rows
-
-
-@pytest.fixture
 def figures(monkeypatch):
     """Collect the figures that are made."""
     made = []

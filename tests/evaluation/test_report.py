@@ -5,34 +5,13 @@ import re
 import numpy as np
 import pytest
 
-from dp_metrics.evaluation.engine import (
-    BETAS,
-    RIVALS,
-    STUDIES,
-    frame_of,
-)
+from dp_metrics.evaluation.engine import BETAS, STUDIES, frame_of
 from dp_metrics.evaluation.reproduce import overall_tables, report_page, tables_of
 
 
 @pytest.fixture
-def rows(make_row):
-    found = [
-        make_row(
-            figure=figure, metric=metric, column=column, mechanism=m, epsilon=e, repeat=i,
-            release=2.0 + 0.1 * 2**k / e,
-        )
-        for figure, metric, column in (("mse", "mse", ""), ("variance", "variance", "cnt"))
-        for k, m in enumerate(RIVALS)
-        for e in (0.1, 1.0, 4.0)
-        for i in range(2)
-    ]  # fmt: skip
-    found += [
-        make_row(figure="asymmetry", dataset="simulated", metric="uniform", mechanism=m, repeat=i,
-                 setting=f"asymmetry={i / 40:.3f}", expected_error=1.0 + i * (m == "inverse_sensitivity"))
-        for i in range(20)
-        for m in ("inverse_sensitivity", "paper", "hazard")
-    ]  # fmt: skip
-    return found
+def rows(study_rows):
+    return study_rows("mse", 1) + study_rows("variance", 1) + study_rows("asymmetry")
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ sys.modules["pwd"] = Nobody()
 """
 
 
-def work(folder, *options, before="", after="", command=(), **environment):
+def work(folder, *, options="", before="", after="", **environment):
     """Return what a day of work prints in a process of its own, in a folder of its own, without a home."""
     folder.mkdir()
     program = folder / "program.py"
@@ -71,7 +71,7 @@ def work(folder, *options, before="", after="", command=(), **environment):
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "SYSTEMROOT", "TEMP")}
     settings = {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        [*command, sys.executable, *options, program],
+        [sys.executable, *options.split(), program],
         capture_output=True,
         encoding="utf-8",
         cwd=folder,
@@ -95,33 +95,21 @@ def test_a_day_of_work_says_what_it_must(ordinary):
     assert lines[-1] == "0"
 
 
+# lazy_loader reads a stub, which is ASCII, without saying so
+NO_DEFAULT = "-X warn_default_encoding -W error::EncodingWarning -W ignore::EncodingWarning:lazy_loader"
+SYSTEMS = {
+    "without asserts and docstrings": {"options": "-OO"},
+    "as on Windows, without fork and links": {"before": WITHOUT_FORK},
+    "a user without an account": {"before": WITHOUT_ACCOUNT},
+    "files are ASCII by default": {"options": "-X utf8=0", "LC_ALL": "C"},
+    "no default encoding": {"options": NO_DEFAULT},
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("options", "before", "environment"),
-    [
-        pytest.param(["-O"], "", {}, id="without asserts"),
-        pytest.param(["-OO"], "", {}, id="without docstrings"),
-        pytest.param([], WITHOUT_FORK, {}, id="as on Windows, without fork and links"),
-        pytest.param([], WITHOUT_ACCOUNT, {}, id="a user without an account"),
-        pytest.param(["-X", "utf8=0"], "", {"LC_ALL": "C"}, id="files are ASCII by default"),
-        pytest.param(
-            # lazy_loader reads a stub, which is ASCII, without saying so
-            [
-                "-X",
-                "warn_default_encoding",
-                "-W",
-                "error::EncodingWarning",
-                "-W",
-                "ignore::EncodingWarning:lazy_loader",
-            ],
-            "",
-            {},
-            id="no default encoding",
-        ),
-    ],
-)
-def test_a_day_of_work_is_the_same(ordinary, tmp_path, options, before, environment):
-    assert work(tmp_path / "folder", *options, before=before, **environment) == ordinary
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_day_of_work_is_the_same(ordinary, tmp_path, system):
+    assert work(tmp_path / "folder", **SYSTEMS[system]) == ordinary
 
 
 @pytest.mark.slow
