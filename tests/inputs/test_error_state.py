@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 import sklearn
 from cases import CASES, KINDS, valid
-from doors import RELEASES, UNSEEDED, people, stored
+from doors import RELEASES, UNSEEDED, people, result, stored
 from helpers import bits, seeded
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
@@ -40,12 +40,6 @@ PRED, GROUP = (SCORE > 0.5).astype(int), np.array(["a", "b"])[np.arange(N) % 2]
 HUGE, TINY = RNG.random(N) * 1e300, RNG.random(N) * 1e-300  # squares overflow, and quotients underflow
 PEOPLE = people(1200).assign(x=np.resize(HUGE, 1200), z=np.resize(TINY, 1200))
 EPSILON = Fraction(1, 3)  # of no decimal
-
-
-@contextmanager
-def decimals(**settings) -> Iterator[None]:
-    with decimal.localcontext(decimal.Context(**settings)):
-        yield
 
 
 @contextmanager
@@ -72,7 +66,7 @@ def warnings_raise() -> Iterator[None]:
 SHORT_NUMBERS = (
     partial(np.printoptions, precision=1, threshold=2, edgeitems=1, legacy="1.13"),
     partial(pd.option_context, "display.precision", 1, "display.max_rows", 1),
-    partial(decimals, prec=1, Emax=1, Emin=-1, traps=[*decimal.Context().flags]),
+    partial(decimal.localcontext, decimal.Context(prec=1, Emax=1, Emin=-1, traps=[*decimal.Context().flags])),
     few_digits,
 )
 OTHER_CONTAINERS = (
@@ -94,17 +88,15 @@ def model():
 
 
 def of_metric(name, **settings):
-    case = CASES[name]
-    options = {**case.options, **case.bounded, "epsilon": EPSILON, "random_state": seeded()}
-    released = dp.with_result(case.function)(*valid(case, N), **{**options, **settings})
+    released = result(CASES[name], valid(CASES[name], N), **{**CASES[name].bounded, **settings})
     try:
         return released, released.noise_interval(), released.noise_interval(confidence=0.5)
     except ValueError as error:
         return released, str(error)
 
 
-def of_huge_errors(**paid):
-    released = dp.with_result(dp.private_mse)(HUGE, TINY, **{**paid, "epsilon": 1e-300})
+def of_little_epsilon(metric, *data, **settings):
+    released = dp.with_result(metric)(*data, **{**settings, "epsilon": 1e-300})
     return bits(released.value), released.noise_interval()
 
 
@@ -142,8 +134,8 @@ CALLS = {
     **{name: partial(of_metric, name) for name in sorted(KINDS)},
     "private n": partial(of_metric, "mse", neighboring="add_or_remove_one"),
     "weights": partial(of_metric, "mse", sample_weight=np.arange(N) % 3 + 1.0),
-    "smallest epsilon": partial(of_metric, "variance", epsilon=1e-300, mechanism="hazard"),
-    "limits of huge errors": of_huge_errors,
+    "little epsilon": partial(of_little_epsilon, dp.private_variance, SCORE, mechanism="hazard"),
+    "little epsilon, huge errors": partial(of_little_epsilon, dp.private_mse, HUGE, TINY),
     "frame of errors": partial(of_frame, "private"),
     "mean difference": partial(dp.private_compare, HUGE, TINY, -HUGE, loss="mse", max_difference=1e300),
     "choice of errors": partial(
