@@ -1,6 +1,6 @@
 """The same values in whatever holds them are read alike; one that is missing is refused before the spend."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 
@@ -21,6 +21,8 @@ PAIRS = {
     "shares": (0.25, 0.75),
     "truth": (False, True),
     "days": (date(1969, 12, 31), date(2031, 5, 2)),
+    "times in a zone": (datetime(1969, 12, 31, tzinfo=UTC), datetime(2031, 5, 2, 7, tzinfo=UTC)),
+    "durations": (timedelta(hours=-30), timedelta(days=400)),
 }
 
 
@@ -64,7 +66,8 @@ def of_persons(call, *data):
     return (*PAIRS,), "groups", lambda v, kind, **how: call(*data, groups=v, **how)
 
 
-NUMBERS, LABELS = ("whole", "shares", "truth"), ("text", "whole", "truth", "days")
+NUMBERS = ("whole", "shares", "truth")
+LABELS = ("text", "whole", "truth", "days", "times in a zone", "durations")
 # All that takes a value per record: of which kinds, what its refusals call them, and a call.
 DOORS = {
     "numbers": (NUMBERS, "y_true", lambda v, kind, **how: dp.private_mae(v, Y / 2, **how)),
