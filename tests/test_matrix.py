@@ -94,15 +94,6 @@ def test_every_metric_is_public_and_has_a_case():
     assert public == {getattr(dp, name) for name in METRICS} == {row.function for row in METRICS.values()}
 
 
-@each_case
-def test_epsilon_has_no_default_and_a_case_has_the_data_and_the_limit_of_its_metric(case):
-    """All names, kinds and defaults of parameters are recorded in `project/public_surface.txt`."""
-    assert inspect.signature(case.function).parameters["epsilon"].default is inspect.Parameter.empty
-    assert ("mechanism" in case.parameters) == (case.row.mechanism is not None)
-    assert case.bounded.keys() == (case.row.limit or {}).keys()
-    assert len(valid(case)) == len(case.row.data) == len(case.row.from_unit(np.array([0.0, 1.0])))
-
-
 # ---- numbers -----------------------------------------------------------------------------------------------
 
 

@@ -19,10 +19,9 @@ from helpers import slow_but
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
 from dp_metrics.analysis.auditing import AUDITED
-from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Adaptive, Hazard, Mechanism
+from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Adaptive, Hazard
 from dp_metrics.metrics import METRICS
 from dp_metrics.release.release import Releases
-from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 TOLERANCE = 1e-9  # some laws are computed in floats: of drawn scales, and of comparators
 OWN, COIN = "noise of its own", "adaptive, a coin"
@@ -381,55 +380,3 @@ def test_whatever_is_released_costs_epsilon_and_no_more(name, record_property):
         record_property(mechanism, worst)
         print(f"\n{name}, {mechanism}: {worst:.9f}", end="")
         assert 0.75 < worst <= 1 + TOLERANCE, mechanism
-
-
-@dataclass(frozen=True)
-class ChargedAsMonotonic(Mechanism):
-    """Another mechanism that pays for a metric of any kind what is enough for a monotonic one."""
-
-    inner: Mechanism
-
-    def count_ranks(self, epsilon, **public):
-        return self.inner.count_ranks(epsilon, **public)
-
-    def output_distribution(self, output_bounds, epsilon):
-        return self.inner.output_distribution(replace(output_bounds, monotonic=True), epsilon)
-
-
-def test_a_variance_is_not_monotonic():
-    """Section 4.1 of the paper says so; this pair shows what that would cost."""
-    common = [0.0, 0.0, 0.0, 1.0, 10.0, 10.0, 10.0, 11.0, 11.0]
-    pair = [np.array([*common, 11.0])], [np.array([*common, 1.0])]
-    right = AboveThreshold(beta=1.02, split=0.5, scale=1.0)
-    loss = partial(auditing.release_loss, dp.private_variance, *pair, epsilon=1.0, bounds=(0, 100))
-    assert loss(mechanism=right) <= 1 < 1.1 < loss(mechanism=ChargedAsMonotonic(right)) < 1.2
-
-
-def bounds_from_the_data(x, **options):
-    return dp.private_variance(x, bounds=(x.min(), x.max() + 1), **options)
-
-
-def sums_in_floats(losses):
-    n, cap, ordered = losses.size, 0.3, np.sort(losses)
-    total = np.sum(losses)
-    value = min(total / n, cap)
-    lower = np.clip((total - np.cumsum(ordered[::-1])) / n, 0.0, value)
-    upper = np.clip((total + np.cumsum(cap - ordered)) / n, value, cap)
-    return OutputBounds(value, lower, upper, output_range=(0.0, cap), monotonic=True, n=n)
-
-
-@pytest.mark.parametrize(
-    ("careless", "a", "b"),
-    [
-        (bounds_from_the_data, np.arange(10.0), np.append(np.arange(9.0), 20.0)),
-        (dp.private_mean_loss, np.zeros(3), np.zeros(4)),  # their number is public
-    ],
-)
-def test_a_careless_release_is_found(careless, a, b):
-    assert auditing.release_loss(careless, [a], [b], epsilon=1.0) > 1.5
-
-
-def test_output_bounds_of_sums_in_floats_are_found():
-    # they add up to 0.6000000000000001 in this order, to 0.6 in the other
-    bounds = map(sums_in_floats, (np.array([0.1, 0.2, 0.3]), np.array([0.1, 0.2, 0.0])))
-    assert auditing.privacy_loss("hazard", *bounds, epsilon=1.0) > 1.5
