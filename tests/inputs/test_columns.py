@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from helpers import all_of_scores, assert_refused, loop_over, seeded
+from helpers import assert_refused, loop_over, seeded
 
 import dp_metrics as dp
 from dp_metrics.metrics import METRICS
@@ -44,12 +44,8 @@ def of_frame(y, columns, *, labels, **paid):
     return [*made.by_group.values()]
 
 
-def of_losses(y, columns, *, labels, **paid):
-    return dp.Summary(dp.private_log_loss, labels=labels).update(y, columns).release(**paid)
-
-
-def of_scores(y, columns, *, labels, **paid):
-    return all_of_scores(labels=labels).update(y, columns).release(**paid).roc_auc_score()
+def of_chunk(metric, y, columns, *, labels, **paid):
+    return dp.Summary(metric, labels=labels).update(y, columns).release(**paid)
 
 
 def of_dask(y, columns, **options):
@@ -81,8 +77,8 @@ DOORS = {
         for name, call in OF_COLUMNS.items()
     },
     "frame": (of_frame, THREE),
-    "losses in chunks": (of_losses, THREE),
-    "scores in chunks": (of_scores, TWO),
+    "losses in chunks": (partial(of_chunk, "log_loss"), THREE),
+    "scores in chunks": (partial(of_chunk, "average_precision"), TWO),
     "dask": (of_dask, THREE),
     "choice": (of_choice, THREE),
     "comparison": (of_comparison, THREE),

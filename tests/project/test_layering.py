@@ -159,10 +159,8 @@ OUTPUT_BOUNDS, HAZARD = "dp_metrics.sensitivity.output_bounds", "dp_metrics.mech
 LOSSES, SEARCH = "dp_metrics.inputs.losses", "dp_metrics.model_selection.search"
 FAULTS = [
     (OUTPUT_BOUNDS, "import dp_metrics.mechanisms"),
-    (OUTPUT_BOUNDS, "from dp_metrics.mechanisms.hazard import Hazard"),
     (OUTPUT_BOUNDS, "from dp_metrics import private_mse"),
     (OUTPUT_BOUNDS, "from .. import mechanisms"),
-    (HAZARD, "from ..release import release"),
     ("dp_metrics.mechanisms.__init__", "from ..model_selection.scorers import PrivateScorer"),
     ("dp_metrics.analysis.auditing", "def f():\n    from dp_metrics.evaluation import experiment"),
     ("dp_metrics.unheard_of", "import numpy"),

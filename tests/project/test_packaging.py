@@ -74,10 +74,8 @@ def test_another_copy_at_another_time_gives_the_same_packages(packages, tmp_path
 
 @pytest.mark.slow
 @pytest.mark.weekly(reason="the gate's step `packages` builds, checks and uses them")
-def test_the_index_accepts_the_packages_which_hold_what_they_should(packages):
+def test_the_packages_hold_what_they_should(packages):
     wheel, sdist = packages
-    out = run(sys.executable, "-m", "twine", "--no-color", "check", "--strict", *packages)
-    assert out.count("PASSED") == 2
     with zipfile.ZipFile(wheel) as archive:
         installed = {name for name in archive.namelist() if ".dist-info/" not in name}
     modules = {
