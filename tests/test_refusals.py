@@ -1241,11 +1241,7 @@ WITHOUT_RECORDS = [
              {},
          ),
          ("cv is an iterator", GridSearchCV(Ridge(), GRID, scoring=SCORER, cv=iter([])), {}),
-         (
-             "its own estimator and scoring",
-             GridSearchCV(Ridge(), GRID, scoring=SCORER),
-             {"scoring": SCORER},
-         ),
+         ("its own estimator and scoring", GridSearchCV(Ridge(), GRID, scoring=SCORER), {"scoring": SCORER}),
          ("its own estimator and scoring", RFECV(Ridge(), scoring=SCORER), {"scoring": SCORER}),
          *(
              (
