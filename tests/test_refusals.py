@@ -1306,6 +1306,7 @@ WITHOUT_RECORDS = [
          ("--epsilon", MODELS),
          ("--pred-b", "--y-true y --pred-a a --epsilon 1"),
          ("private_roc_auc_score cannot be compared", f"{MODELS} --epsilon 1 --loss roc_auc"),
+         ("private_mean cannot be compared", f"{MODELS} --epsilon 1 --loss mean"),  # of one column
          ("'magic'", f"{MODELS} --epsilon 1 --loss magic"),
          ("unrecognized arguments: --colour", f"{MODELS} --epsilon 1 --colour 1"),
          ("bounds must be", f"{MODELS} --epsilon 1 --loss mae --bounds '[1,0]'"),
