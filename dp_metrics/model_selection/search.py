@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from sklearn import model_selection
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from dp_metrics._random import Entropy, preserved_global_generators
 from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant
@@ -32,16 +30,6 @@ from dp_metrics.model_selection.scorers import (
 from dp_metrics.release.stored import is_kept, search_json, summary_json
 
 
-def _delegates(name: str) -> Callable[[Any], bool]:
-    def check(search: Any) -> bool:
-        if not search.refit:
-            raise AttributeError(f"{name} needs a search with refit=True.")
-        getattr(getattr(search, "best_estimator_", search.estimator), name)
-        return True
-
-    return check
-
-
 def _allows_nan(estimator: Any) -> bool:
     try:
         return bool(get_tags(estimator).input_tags.allow_nan)
@@ -55,7 +43,7 @@ def _success_probability(expected_iter: Any) -> Fraction:
     return 1 / options.exact_epsilon(expected_iter)
 
 
-class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
+class PrivateRandomizedSearch(model_selection.RandomizedSearchCV):
     """Randomized search whose choice, as a whole, is epsilon-differentially private.
 
     A secret number of candidates is drawn, each independently of the others, fitted on X, y and scored with a
@@ -149,7 +137,8 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
       the guarantee, and so is an interruption: who stops a search sees where it was.
     - A candidate whose fit or score fails, or exits, is no exception; it ranks last. If all fail, the first
       is chosen with the score -inf, and refitting it raises its own error.
-    - There is no `score`: it would be an exact, not a private, number. Call a private metric, on new records.
+    - There is no `score` and no `cv_results_`: they would be exact, not private, numbers. Call a private
+      metric, on new records.
 
     Fit parameters are not passed on, since an `eval_set` of validation records would evade the guarantee.
 
@@ -298,49 +287,24 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
             claim=claim,
         )
 
-    @property
-    def classes_(self) -> Any:
-        """Class labels of `best_estimator_`."""
-        return self.best_estimator_.classes_
+    get_metadata_routing = BaseEstimator.get_metadata_routing  # there is no cv to route to
 
     @property
-    def n_features_in_(self) -> Any:
-        """Number of features that `best_estimator_` was fitted on."""
-        return self.best_estimator_.n_features_in_
+    def score(self) -> Any:
+        """There is none: it would be an exact, not a private, number."""
+        raise AttributeError("A private search only predicts: to score it call a private metric.")
+
+    transform = inverse_transform = set_callbacks = score
 
     @property
     def feature_names_in_(self) -> Any:
         """Names of the features that `best_estimator_` was fitted on."""
         return self.best_estimator_.feature_names_in_
 
-    @available_if(_delegates("predict"))
-    def predict(self, X: Any) -> Any:
-        """Predict with `best_estimator_`; X has the shape (n_samples, n_features)."""
-        return self._best().predict(X)
-
-    @available_if(_delegates("predict_proba"))
-    def predict_proba(self, X: Any) -> Any:
-        """Return the class probabilities of `best_estimator_`, of shape (n_samples, n_classes)."""
-        return self._best().predict_proba(X)
-
-    @available_if(_delegates("predict_log_proba"))
-    def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithms of the class probabilities of `best_estimator_`."""
-        return self._best().predict_log_proba(X)
-
-    @available_if(_delegates("decision_function"))
-    def decision_function(self, X: Any) -> Any:
-        """Return the decision function of `best_estimator_`."""
-        return self._best().decision_function(X)
-
-    def _best(self) -> Any:
-        check_is_fitted(self)
-        return self.best_estimator_
-
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
-        for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags", "input_tags"):
-            setattr(tags, name, copy.deepcopy(getattr(inner, name)))
+        tags.target_tags, tags.input_tags = copy.deepcopy((inner.target_tags, inner.input_tags))
+        tags.array_api_support = False
         return tags
 
 

@@ -19,12 +19,13 @@ from helpers import in_threads
 from scipy import sparse, stats
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier, is_regressor
 from sklearn.datasets import make_classification, make_regression
+from sklearn.decomposition import PCA
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import RandomizedSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import LinearSVC
@@ -726,6 +727,26 @@ def test_without_a_fit_or_a_refit_there_is_no_result():
     search.fit(**split()).set_params(refit=False).fit(**split())
     assert not hasattr(search, "best_estimator_")
     assert not hasattr(search, "predict")
+
+
+def test_it_predicts_and_has_nothing_else_of_the_search_that_it_is_a_kind_of():
+    search = searched(PCAOfTargets(), {"n_components": [2]})
+    assert isinstance(search, RandomizedSearchCV)
+    own = {name for name in dir(search) if not (name.startswith("_") or name in vars(search))}
+    own = {name for name in own if hasattr(search, name)} - {*dir(BaseEstimator)}
+    assert own == {"fit", "set_fit_request", "predict", "score_samples", "n_features_in_"}
+    np.testing.assert_array_equal(search.score_samples(X), search.best_estimator_.score_samples(X))
+    for name in ("score", "transform", "inverse_transform", "cv_results_", "best_index_", "scorer_"):
+        assert not hasattr(search, name)
+    with pytest.raises(AttributeError, match="call a private metric"):
+        search.score(X, Y)
+
+
+class PCAOfTargets(PCA):
+    """A model with all methods that a search of scikit-learn passes on."""
+
+    def predict(self, X):
+        return self.transform(X)[:, 0]
 
 
 def test_clones_and_pickles_share_the_budget(tmp_path):
