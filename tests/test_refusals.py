@@ -1293,6 +1293,7 @@ WITHOUT_RECORDS = [
          ("is needed once", f"{ACCURACY} --sensitive a b"),
          ("no column 'none'", f"{ACCURACY} --sensitive none --group-labels m f"),
          ("--interval", f"{ACCURACY} --interval magic"),
+         ("--interval sure is of all records", f"{ACCURACY} {BY_SEX} --interval noise sure"),
          ("confidence must lie strictly between 0 and 1", f"{ACCURACY} --confidence 95"),
          ("--decimal", f"{MAE} --decimal x"),
          *(

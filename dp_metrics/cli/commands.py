@@ -200,6 +200,8 @@ def run_score(typed: argparse.Namespace) -> None:
     if groups:
         if len(row.data) == 1 or "sample_weight" in columns:
             raise CommandError("--sensitive-features needs --y-true and --y-pred, and no --sample-weight")
+        if "sure" in typed.interval:
+            raise CommandError("--interval sure is of all records: for groups ask for people, or for noise")
         of_persons = {name: options.pop(name) for name in PER_RECORD & options.keys()}
         metrics = partial(row.function, **options)
         framed = partial(PrivateMetricFrame, metrics=metrics, **labels, **settings, **of_persons)

@@ -6,9 +6,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.page.page_numbers import TOO_NOISY, is_told
 from dp_metrics.page.page_plan import RequirementError
-from dp_metrics.release.released import APPROXIMATE, Interval, Number
+from dp_metrics.release.released import APPROXIMATE, CONFIDENCE, Interval, Number
 from dp_metrics.release.result import Result, counts_persons
 from dp_metrics.release.stored import as_plain
 
@@ -164,26 +163,23 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     add_option(parser, Result.noise_interval, "confidence")
 
 
-def _limits(
-    released: Any, typed: argparse.Namespace, kinds: Iterable[str] | None = None, **more: Any
-) -> dict[str, Any]:
-    """Return limits of `kinds`, by these; of those that were asked for, and say why there are none of one."""
-    asked, found = getattr(typed, "interval", []), dict[str, Any]()
-    for kind in dict.fromkeys(asked or ["noise"] if kinds is None else kinds):
-        limits, how = released.noise_interval, given(typed, Result.noise_interval)
-        if kind != "noise":
-            limits, how = released.population_interval, {**how, "sure": kind == "sure"}
-        try:
-            found[kind] = limits(**how, **more)
-        except Exception as error:  # the number is paid for all the same
-            if asked and kinds is None:
-                tell("warning", f"no limits of the kind {kind!r}: {error}")
+def _limits(each: Mapping[str, Any], typed: argparse.Namespace) -> dict[str, dict[str, Interval]]:
+    """Return by their kind the limits that were asked for, of each that has some; say why if none has."""
+    asked, found = getattr(typed, "interval", []), dict[str, dict[str, Interval]]()
+    for kind in asked or ["noise"]:
+        found[kind], why = {}, list[Exception]()
+        for name, one in each.items():
+            limits, how = one.noise_interval, given(typed, Result.noise_interval)
+            if kind != "noise":
+                limits, how = one.population_interval, how | ({"sure": True} if kind == "sure" else {})
+            try:
+                found[kind][name] = limits(**how)
+            except Exception as error:  # the number is paid for all the same
+                why.append(error)
+        if asked and not found[kind]:
+            reason = why[0] if why else "the metric is several numbers"
+            tell("warning", f"no limits of the kind {kind!r}: {reason}")
     return found
-
-
-def _limit_fields(found: Mapping[str, Interval], typed: argparse.Namespace) -> dict[str, Any]:
-    """Return limits as JSON calls them; None where there are none."""
-    return {KINDS[kind][0]: found.get(kind) for kind in ("noise", *getattr(typed, "interval", []))}
 
 
 _OUTSIDE = "The release lies outside: it usually errs to that side, for which these limits allow."
@@ -253,29 +249,22 @@ def _fields(released: Any, typed: argparse.Namespace) -> dict[str, Any]:
     if isinstance(released, Interval):
         return vars(released)
     if isinstance(released, Result):
-        return {**released.to_dict(), **_limit_fields(_limits(released, typed), typed)}
+        found = {"noise": {}, **_limits({"": released}, typed)}
+        return {**released.to_dict(), **{KINDS[kind][0]: of.get("") for kind, of in found.items()}}
     if not isinstance(released, PrivateMetricFrame):
         return {**released.to_dict(), "better": released.better}
-    (_, overall, of_all, _, (note, bias)), *groups, (_, gap, gaps, *_) = _rows(released, typed)
-    return {
-        "membership": released.membership,
-        "overall": overall,
-        "overall_note": note,
-        "overall_bias": bias,
-        "overall_limits": _limit_fields(of_all, typed),
-        "by_group": [
-            {"group": group, "value": value, "size": size, "note": note, "bias": bias}
-            | _limit_fields(found, typed)
-            for group, value, found, size, (note, bias) in groups
-        ],
-        "difference": {"value": gap, **_limit_fields(gaps, typed)},
-    }
+    confidence = given(typed, Result.noise_interval).get("confidence", CONFIDENCE)
+    rows = [one.row(confidence) for one in released.numbers().values()]
+    told = {"membership": released.membership, "confidence": confidence, "numbers": rows}
+    if _is_one_number(released):
+        return told
+    by_group = [{"group": group, "value": value} for group, value in released.by_group.items()]
+    return {**told, "overall": released.overall, "by_group": by_group}
 
 
-def _why_not_told(number: Number) -> str:
-    """Return why a number is not shown on a page, if it is not."""
-    why = (number.note if np.isnan(number.value) else None) or TOO_NOISY
-    return "" if is_told(number) else f"({why})"
+def _is_one_number(frame: PrivateMetricFrame) -> bool:
+    """Return whether the metric of a frame is one number, which `numbers` has."""
+    return all(isinstance(value, float) for value in frame.by_group.values())
 
 
 def _lines(
@@ -284,27 +273,22 @@ def _lines(
     """Yield what people read of a release."""
     if isinstance(released, PrivateEvaluation):
         yield f"{name} {cost}"
-        yield from _table(
-            (one.name, f"{one.value:.4g}", _limits(one, typed), _why_not_told(one), (None, one.bias))
-            for one in released.numbers.values()
-        )
+        yield from _table(released.numbers, typed, "records")
         for left in released.plan.left_out:
             yield f"left out: {left.about}. {left.why}"
     elif isinstance(released, PrivateMetricFrame):
         yield f"{name} by group {cost}"
-        counted = "persons" if released.counts_persons else "records"
-        yield from _table(
-            (_named(group), _text(value), found, "" if size is None else f"about {size:,.0f} {counted}", said)
-            for group, value, found, size, said in _rows(released, typed)
-            if value is not None
-        )
+        yield from _table(released.numbers(), typed, "persons" if released.counts_persons else "records")
+        if not _is_one_number(released):
+            yield repr(released)
     elif isinstance(released, Result):
         value = released.value
         is_one = isinstance(value, float)
         yield f"{name} = {_text(value)} {cost}" if is_one else f"{name} {cost}\n{_text(value)}"
         # a report that is text has its own words for its bias
         yield from filter(None, (released.note, None if isinstance(value, str) else released.bias))
-        for kind, found in _limits(released, typed).items():
+        of_result = _limits({"": released}, typed).items()
+        for kind, found in ((kind, of[""]) for kind, of in of_result if of):
             of_what = KINDS[kind][1].format(found.confidence * 100)
             at_once = ", all at once" if np.ndim(found.lower) else ""
             note = found.note if kind != "noise" else ""
@@ -319,31 +303,7 @@ def _lines(
         yield str(released)
 
 
-_Row: TypeAlias = tuple[Any, Any, dict[str, Any], Any, tuple[str | None, str | None]]
-"""A name, its value, its limits by kind, what stands beside it, and a note and a bias, if there are any."""
-
-
-def _rows(frame: PrivateMetricFrame, typed: argparse.Namespace) -> list[_Row]:
-    """Return all records, each group and the largest gap; beside are the sizes of groups."""
-    of_groups, sizes = _limits(frame, typed), frame.group_sizes or {}
-    of_all, gaps = (_limits(frame, typed, of_groups, of=what) for what in ("overall", "difference"))
-    gap = next((one.estimate for one in gaps.values()), None)
-    return [
-        ("overall", frame.overall, of_all, None, (frame.overall_note, frame.overall_bias)),
-        *(
-            (group, value, {kind: one[group] for kind, one in of_groups.items() if group in one},
-             sizes.get(group), (frame.note[group], frame.bias[group]))
-            for group, value in frame.by_group.items()
-        ),
-        ("largest gap", gap, gaps, None, (None, None)),
-    ]  # fmt: skip
-
-
 # Cells and values
-
-
-def _named(group: Any) -> str:
-    return ", ".join(map(str, group)) if isinstance(group, tuple) else str(group)
 
 
 def _behind_names(said: Iterable[tuple[str, str | None]]) -> Iterator[str]:
@@ -356,27 +316,34 @@ def _behind_names(said: Iterable[tuple[str, str | None]]) -> Iterator[str]:
         yield f"{', '.join(names)}: {sentence[0].lower()}{sentence[1:]}"
 
 
-def _table(numbers: Iterable[_Row]) -> Iterator[str]:
-    """Yield a table of values with their limits, what these are, and what must not be concluded of which."""
-    rows = [*numbers]
-    kinds = dict.fromkeys(kind for _, _, found, *_ in rows for kind in found)
+def _table(numbers: Mapping[str, Number], typed: argparse.Namespace, counted: str) -> Iterator[str]:
+    """Yield a table of numbers with their limits, what these are, and what must not be concluded of which."""
+    found = {kind: of for kind, of in _limits(numbers, typed).items() if of}
+    if not numbers:
+        return
     cells = [
-        (name, value, *(found[kind].in_words() if kind in found else "" for kind in kinds), beside)
-        for name, value, found, beside, *_ in rows
-    ]
-    yield table([("", "value", *kinds, ""), *cells], indent="  ")
-    for kind in kinds:
-        here = [(name, found[kind]) for name, _, found, *_ in rows if kind in found]
-        yield f"{kind}: {KINDS[kind][1].format(here[0][1].confidence * 100)}"
-        yield from _behind_names((name, APPROXIMATE) for name, one in here if APPROXIMATE in one.note)
-    yield from _behind_names((name, sentence) for name, *_, said in rows for sentence in said)
+        (name, _text(one.value), *(of[name].in_words() if name in of else "" for of in found.values()),
+         _beside(one, counted))
+        for name, one in numbers.items()
+    ]  # fmt: skip
+    yield table([("", "value", *found, ""), *cells], indent="  ")
+    for kind, of in found.items():
+        yield f"{kind}: {KINDS[kind][1].format(next(iter(of.values())).confidence * 100)}"
+        yield from _behind_names((name, APPROXIMATE) for name, one in of.items() if APPROXIMATE in one.note)
+    yield from _behind_names((name, said) for name, one in numbers.items() for said in (one.note, one.bias))
+
+
+def _beside(number: Number, counted: str) -> str:
+    """Return about how many records a number rests on, or that it is too noisy to tell."""
+    if is_told(number):
+        return "" if number.rests_on is None else f"rests on about {number.rests_on:,.0f} {counted}"
+    return f"({(number.note if np.isnan(number.value) else None) or TOO_NOISY})"
 
 
 def table(rows: Sequence[Sequence[str]], indent: str = "") -> str:
-    """Return rows of cells, aligned, as are the lines of a cell that has several."""
-    parts = [part for row in rows for part in zip_longest(*(cell.split("\n") for cell in row), fillvalue="")]
-    widths = [max(map(len, column)) for column in zip(*parts, strict=True)]
-    lines = ("  ".join(map(str.ljust, part, widths)) for part in parts)
+    """Return rows of cells, aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)) for row in rows)
     return "\n".join(f"{indent}{line}".rstrip() for line in lines)
 
 

@@ -47,7 +47,7 @@ def known_limits(limits: Callable[[float], Interval], number: Number) -> Interva
     """Return these limits of a number; None where there are none."""
     try:
         return limits(number.confidence)
-    except (TypeError, ValueError):
+    except Exception:  # the number is paid for all the same
         return None
 
 

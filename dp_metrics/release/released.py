@@ -277,7 +277,7 @@ class Number:
             self._known[asked] = limits(confidence)
         return self._known[asked]
 
-    def row(self) -> dict[str, Any]:
+    def row(self, confidence: float = CONFIDENCE) -> dict[str, Any]:
         """Return all that there is to say of the number, as JSON has it: NaN and infinity are None."""
         row: dict[str, Any] = {
             "name": self.name, "metric": self.metric, "label": _as_json(self.label),
@@ -286,8 +286,8 @@ class Number:
         }  # fmt: skip
         for kind, limits in (("people", self.population_interval), ("noise", self.noise_interval)):
             try:
-                found = limits(CONFIDENCE)
-            except (TypeError, ValueError) as error:
+                found = limits(confidence)
+            except Exception as error:  # the number is paid for all the same
                 row |= {kind: None, f"{kind}_note": str(error)}
             else:
                 row |= {kind: [finite(found.lower), finite(found.upper)], f"{kind}_note": found.note or None}

@@ -52,13 +52,11 @@ def refused(run):
     return refused
 
 
-def told(released):
+def told(released, confidence=0.95):
     """Return what JSON has to tell of what a function released."""
     if isinstance(released, dp.PrivateMetricFrame):
-        sizes = released.group_sizes or {}
-        return {"overall": released.overall, "membership": released.membership} | {
-            "by_group": [(value, sizes.get(group)) for group, value in released.by_group.items()]
-        }
+        rows = json.loads(json.dumps([one.row(confidence) for one in released.numbers().values()]))
+        return {"membership": released.membership, "numbers": rows}
     if isinstance(released, Interval):
         return {name: getattr(released, name) for name in ("lower", "upper", "estimate", "about")}
     return json.loads(released.to_json())
@@ -68,14 +66,13 @@ def told(released):
 def same(run):
     """Return what checks that a command tells as JSON what a function gives with the same noise."""
 
-    def same(argv, function):
+    def same(argv, function, **settings):
         with system_of(seeded()):
             shown = json.loads(run(*argv, "--json").out)
         with system_of(seeded()):
             result = function()
-        wanted = told(result)
-        found = shown | {"by_group": [(one["value"], one["size"]) for one in shown.get("by_group", ())]}
-        assert {name: found[name] for name in wanted} == wanted
+        wanted = told(result, **settings)
+        assert {name: shown[name] for name in wanted} == wanted
         return shown, result
 
     return same

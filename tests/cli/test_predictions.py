@@ -115,9 +115,10 @@ def test_a_cell_that_equals_a_given_label_is_that_label(typed, cells, others, wr
     assert value(*macro, *SURE[4:]) == pytest.approx(1, abs=1e-3)
     of_good = ("--y-true", "good", "--y-pred", "good", "--sensitive", "y", *SURE[-3:])
     for labels in ([typed], names) if typed in _WORDS else ([typed],):
-        found = json.loads(run(*SURE[:4], *of_good, "--group-labels", *labels).out)["by_group"]
+        found = json.loads(run(*SURE[:4], *of_good, "--group-labels", *labels).out)["numbers"]
+        found = [one for one in found if one["group"] is not None]
         assert [str(one["group"]) for one in found] == names
-        assert [one["size"] for one in found] == pytest.approx([100, 100], abs=1)
+        assert [one["rests_on"] for one in found] == pytest.approx([100, 100], abs=1)
     for label in names:
         asked = ("--labels", typed, "--epsilon", "1e6", "--output", "page.json", "--pos-label", label)
         run("evaluate", "data.csv", *PAIR, *asked)

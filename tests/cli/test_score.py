@@ -23,6 +23,7 @@ from dp_metrics.cli.files import Predictions
 from dp_metrics.cli.main import main
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import METRICS
+from dp_metrics.release.released import Number
 from dp_metrics.release.result import Result
 
 OF_LABELS = ("--y-true", "y", "--y-pred", "a", "--epsilon", "1")
@@ -106,18 +107,16 @@ def file(request, people):
     return f"data.{request.param}"
 
 
-def test_the_limits_of_groups_are_those_of_the_frame(file, people, same):
+def test_the_numbers_of_groups_are_those_of_the_frame(file, people, same):
     asked = ("score", file, *ACCURACY[2:], *BY_SEX, "--confidence", "0.9", "--interval", "people")
     shown, frame = same(asked, lambda: dp.PrivateMetricFrame(
         metrics="accuracy", y_true=people.y, y_pred=people.a, group_labels=["m", "f"], epsilon=1.0,
         sensitive_features=people.sex,
-    ))  # fmt: skip
+    ), confidence=0.9)  # fmt: skip
+    assert (shown["confidence"], "by_group" in shown) == (0.9, False)
     limits = partial(frame.population_interval, confidence=0.9)
-    told = (*shown["by_group"], shown["overall_limits"], shown["difference"])
-    assert [(one["population_interval"]["lower"], one["population_interval"]["upper"]) for one in told] == [
-        *map(tuple, (*limits().values(), limits(of="overall"), limits(of="difference")))
-    ]
-    assert shown["difference"]["value"] == frame.difference()
+    of_groups = [one["people"] for one in shown["numbers"] if one["group"] is not None]
+    assert of_groups == [list(one) for one in limits().values()]
 
 
 def test_what_is_printed_for_groups(file, run):
@@ -126,24 +125,25 @@ def test_what_is_printed_for_groups(file, run):
         lines = run(*asked, *more).out.splitlines()
         assert lines[0] == "private_accuracy_score by group (epsilon 1, replace one); no budget was charged"
         assert lines[1].split() == ["value", *kinds]
-        assert [line.split()[0] for line in lines[2:7]] == ["overall", "m", "f", "x", "largest"]
-        assert all(" to " in line for line in lines[2:5])
-        assert all("about" in line for line in lines[3:6])
-    assert lines[7] == "people: limits among all people like these, with confidence 90 %"
+        of_groups = [f"accuracy in '{group}'" for group in "mfx"]
+        names = ["accuracy", *of_groups, "accuracy difference", "accuracy ratio"]
+        assert [line.strip().partition("  ")[0] for line in lines[2:8]] == names
+        assert all(" to " in line for line in lines[2:8])
+        assert all(re.search(r"rests on about [\d,]+ records$", line) for line in lines[3:5])
+        assert lines[5].endswith("(too noisy to tell)")
+    assert lines[8] == "people: limits among all people like these, with confidence 90 %"
 
 
 def test_limits_of_groups_that_are_not_proved_are_named(file, run):
     of_scores = ("score", file, "--metric", "roc_auc", "--y-true", "y", "--y-score", "p", "--epsilon", "1")
     said = "approximate: the confidence was measured on simulated and real data, not proved."
-    shown = run(*of_scores, *BY_SEX, "--interval", "noise")
-    assert f"\nm, f, largest gap: {said}" in shown.out
-    assert shown.err == ""  # that the area of all records has none is nothing that anybody could change
+    shown = run(*of_scores, *BY_SEX, "--interval", "people")
+    assert re.search(rf"\nroc auc in 'm', roc auc in 'f', .*: {said}", shown.out)
+    assert shown.err == ""  # the area of all records has no limits, which nobody can do anything about
     recall = ("score", file, "--metric", "recall", *OF_LABELS, *BY_SEX)
     assert said not in run(*recall).out
-    lines = run(*recall, "--interval", "people", "sure").out.splitlines()
-    assert lines[6:9:2] == [f"{kind}limits among all people like these, with confidence 95 %" for kind in
-                            ("people: ", "sure: sure ")]  # fmt: skip
-    assert lines[7] == f"largest gap: {said}"
+    lines = run(*recall, "--interval", "people").out.splitlines()
+    assert lines[-1] == f"recall difference: {said}"
 
 
 def test_groups_of_persons_who_count_once_are_told_in_persons(file, run):
@@ -151,6 +151,26 @@ def test_groups_of_persons_who_count_once_are_told_in_persons(file, run):
     for more, counted in (((), "records"), (("--equal-groups",), "persons")):
         lines = run(*asked, *more).out.splitlines()
         assert [line.split()[-1] for line in lines[3:5]] == [counted] * 2
+
+
+def test_several_numbers_by_group_are_printed_as_they_are(file, people, run, same):
+    matrix = ("score", file, *OF_LABELS, "--metric", "confusion_matrix", *BY_SEX)
+    shown, frame = same(matrix, lambda: dp.PrivateMetricFrame(
+        metrics="confusion_matrix", y_true=people.y, y_pred=people.a, group_labels=["m", "f"], epsilon=1.0,
+        sensitive_features=people.sex,
+    ))  # fmt: skip
+    assert shown["overall"] == frame.overall.tolist()
+    assert shown["by_group"] == [
+        {"group": key, "value": value.tolist()} for key, value in frame.by_group.items()
+    ]
+    text = run(*matrix, "--interval", "people")
+    assert text.out.splitlines()[1].startswith("PrivateMetricFrame(overall=array([[")
+    assert text.err.endswith("no limits of the kind 'people': the metric is several numbers\n")
+    curve = run(
+        "score", file, "--metric", "roc_curve", "--y-true", "y", "--y-score", "p", "--epsilon", 1, *BY_SEX
+    )
+    assert "observed over expected in 'm'" in curve.out
+    assert "\nPrivateMetricFrame(overall=RocCurve(" in curve.out
 
 
 def test_limits_are_those_of_the_result_and_cost_nothing(file, people, run, same):
@@ -188,10 +208,6 @@ def test_limits_of_several_numbers_are_printed_without_being_asked_for(file, run
     matrix = run(*several, "confusion_matrix").out.splitlines()
     assert matrix[3].endswith(" with probability 95 %, all at once:")
     assert " to [[" in "".join(matrix[4:])
-    first, second = run(*several, "confusion_matrix", *BY_SEX).out.splitlines()[2:4]  # of all
-    places = [place.start() for place in re.finditer(r"\[\[", first)]
-    assert len(places) == 2
-    assert all(second[place : place + 2] == " [" for place in places)
 
 
 def test_limits_that_there_are_none_of_or_that_fail_lose_no_number(file, run, monkeypatch):
@@ -205,12 +221,14 @@ def test_limits_that_there_are_none_of_or_that_fail_lose_no_number(file, run, mo
     assert document["population_interval"] is None
     assert document["noise_interval"]["lower"] <= document["value"]
     assert document["budget"]["spent"] == 1.0
-    for kind in (Result, dp.PrivateMetricFrame):
+    for kind in (Result, Number):
         monkeypatch.setattr(kind, "population_interval", lambda *args, **kwargs: {}["unexpected"])
     for more in ((), BY_SEX):
-        shown = run("score", file, *ACCURACY[2:], *more, "--interval", "people")
+        accuracy = ("score", file, *ACCURACY[2:], *more, "--interval", "people")
+        shown = run(*accuracy)
         assert shown.out.startswith("private_accuracy_score ")
-        assert "no limits of the kind 'people'" in shown.err
+        assert shown.err.count("no limits of the kind 'people'") == shown.err.count("\n") == 1
+        assert json.loads(run(*accuracy, "--json").out)["metric"] == "private_accuracy_score"
 
 
 def test_what_must_not_be_concluded_is_told_beside_the_number(write, run):
@@ -225,10 +243,10 @@ def test_what_must_not_be_concluded_is_told_beside_the_number(write, run):
 
 def test_what_must_not_be_concluded_of_groups_is_told_behind_their_names(file, run):
     mostly_noise = run("score", file, "--metric", "recall", *OF_LABELS[:-1], 0.01, *BY_SEX).out
-    assert "\nf: mostly noise: this rests on about " in mostly_noise
+    assert "\nrecall in 'f': mostly noise: this rests on about " in mostly_noise
     assert "usually too low" not in mostly_noise
     of_errors = run("score", file, "--metric", "mse", *OF_LABELS, *BY_SEX).out
-    assert re.search("\n[a-z, ]*m[, f]*: usually too low", of_errors)
+    assert re.search("\nmse[a-z, ']* in 'm'.*: usually too low", of_errors)
 
 
 def test_names_and_labels_that_the_terminal_cannot_show_lose_no_release(write, monkeypatch):
