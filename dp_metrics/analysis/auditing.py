@@ -1,9 +1,8 @@
 """The auditor: how private is a release really, on the worst neighbours it can find.
 
-Three tools, from the strongest to the most general. `release_loss` computes the exact loss of all that a
-function releases, from its own validation to its output laws, on one pair of data sets. `audit` searches for
-the worst pair. `loss_lower_bound` needs nothing but samples of a black box. An audit never touches real
-records: it makes its own.
+`release_loss` computes the exact loss of all that a function releases, from its own validation to its output
+laws, on one pair of data sets. `audit` searches for the worst pair. An audit never touches real records: it
+makes its own.
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ from dp_metrics.inputs.options import (
     Floats,
     Relation,
     check_choice,
-    check_confidence,
     check_epsilon,
     own_error_state,
 )
@@ -54,7 +52,6 @@ __all__ = [
     "AuditResult",
     "audit",
     "finite_loss",
-    "loss_lower_bound",
     "privacy_loss",
     "release_loss",
     "seed_pairs",
@@ -864,79 +861,3 @@ def to_table(findings: Mapping[tuple[str, str, float], AuditResult]) -> str:
     lines = [("metric", *mechanisms), *((name, *cells.values()) for name, cells in rows.items())]
     head, *body = (f"| {' | '.join(cells)} |" for cells in lines)
     return "\n".join([head, "|---" * (1 + len(mechanisms)) + "|", *body])
-
-
-# Black boxes
-
-
-@own_error_state
-def loss_lower_bound(sample_a: ArrayLike, sample_b: ArrayLike, *, confidence: float = 0.999) -> float:
-    """Return a statistical lower bound on the privacy loss, from outputs alone.
-
-    Parameters
-    ----------
-    sample_a, sample_b : array-like of shape (n_releases,)
-        Independent outputs of a black box on two neighbouring data sets.
-    confidence : float, default=0.999
-        Probability that the bound is at most the true loss.
-
-    Returns
-    -------
-    float
-        If it exceeds the claimed epsilon, the claim is refuted at this confidence. A small bound proves
-        nothing.
-
-    Notes
-    -----
-    Half of each sample chooses an event, a half-line or one value, and which of the two data sets makes it
-    more likely; the other half estimates the two probabilities with Clopper-Pearson bounds.
-
-    References
-    ----------
-    C. J. Clopper and E. S. Pearson, Biometrika 26 (1934), doi:10.1093/biomet/26.4.404.
-
-    Examples
-    --------
-    >>> from dp_metrics.analysis import auditing
-    >>> auditing.loss_lower_bound([0.0] * 1000, [1.0] * 1000) > 3  # the output tells all
-    True
-    """
-    from scipy.stats import binomtest
-
-    a, b = (np.asarray(sample, dtype=np.float64).ravel() for sample in (sample_a, sample_b))
-    if min(a.size, b.size) < 4:
-        raise ValueError("Each sample needs at least 4 outputs.")
-    confidence = check_confidence(confidence)
-    points = np.unique(np.concatenate([a[::2], b[::2]]))
-    if points.size > 2000:
-        points = np.quantile(points, np.linspace(0.0, 1.0, 2000))
-    found = []
-    for first, second in ((a, b), (b, a)):
-        shares = [_shares(np.sort(sample[::2]), points) for sample in (first, second)]
-        for event, (p, q) in zip(_EVENTS, zip(*shares, strict=True), strict=True):
-            gain = _gain(p, q, second[::2].size)
-            found.append((gain.max(), first, second, event, points[gain.argmax()]))
-    _, first, second, event, threshold = max(found, key=lambda one: float(one[0]))
-    trials, others = first[1::2], second[1::2]
-    one_sided = (1.0 + confidence) / 2.0
-    hits, misses = (int(np.sum(event(sample, threshold))) for sample in (trials, others))
-    lower = binomtest(hits, trials.size, alternative="greater").proportion_ci(one_sided).low
-    upper = binomtest(misses, others.size, alternative="less").proportion_ci(one_sided).high
-    return max(0.0, math.log(lower / upper)) if lower > 0 else 0.0
-
-
-_EVENTS = (np.less_equal, np.greater_equal, np.equal)
-
-
-def _shares(ordered: Floats, points: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return which share of a sample is at most each point, at least, and there: the `_EVENTS`."""
-    most = np.searchsorted(ordered, points, side="right") / ordered.size
-    least = 1.0 - np.searchsorted(ordered, points, side="left") / ordered.size
-    return most, least, most + least - 1.0
-
-
-def _gain(p: Floats, q: Floats, size: int) -> Floats:
-    """Return the log ratio that an event promises, discounted by its sampling error."""
-    low = p - 3.3 * np.sqrt(p * (1 - p) / size) - 5.0 / size
-    high = q + 3.3 * np.sqrt(q * (1 - q) / size) + 5.0 / size
-    return np.where(low > 0, np.log(np.maximum(low, 1e-300) / high), -np.inf)
