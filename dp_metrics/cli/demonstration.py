@@ -7,7 +7,6 @@ missing extra is one clear line, where they are not installed.
 import argparse
 import os
 import sys
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
@@ -22,8 +21,7 @@ from dp_metrics.evaluation import population, reproduce
 from dp_metrics.evaluation.datasets import EMBEDDED, Dataset, get_dataset, load_dataset
 from dp_metrics.evaluation.engine import ERROR_CAP, ResultRow, Study
 from dp_metrics.inputs.options import Floats
-from dp_metrics.page.contents import sections_of
-from dp_metrics.page.page import private_evaluate, rendered
+from dp_metrics.page.page import private_evaluate
 
 OUTPUT = Path("dp-metrics-output")
 _MOST_JOBS = 61 if os.name == "nt" else 1024  # Windows waits for no more processes at once
@@ -61,18 +59,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 
 
 _STUDIED = (0.1, 0.5, 1.0, 2.0)
-_PAGE_EPSILON, _NO_NOISE = 2.0, 1e6
-
-
-def _fields(row: ResultRow) -> dict[str, Any]:
-    """Return what JSON tells of a release."""
-    return {
-        "dataset": row.dataset, "metric": f"private_{row.metric}", "mechanism": row.mechanism,
-        "epsilon": row.epsilon, "n_test": row.n, "bounded": bool(row.bounded), "release": row.release,
-        "expected_error": row.expected_error,
-        "error_cap": None if row.bounded else ERROR_CAP * row.true_value,
-        "true_value_not_private": row.true_value, "sampling_error_not_private": row.sampling_error,
-    }  # fmt: skip
+_PAGE_EPSILON = 2.0
 
 
 def _describe(dataset: Dataset, study: Study, rows: Sequence[ResultRow]) -> str:
@@ -116,7 +103,7 @@ def demonstrate(options: argparse.Namespace) -> None:
     loaded = [(dataset, load_dataset(dataset.name, options.data_dir)) for dataset in datasets]
     output = writable(options.output or OUTPUT, is_folder=True)
     document: dict[str, Any] = {
-        "warning": "fields that end in _not_private, and expected errors: for study on public data only",
+        "warning": "not private, for study on public data: true_value, sampling_error, errors and overshoot",
         "plots": [],
         "pages": [],
         "rows": [],
@@ -126,29 +113,22 @@ def demonstrate(options: argparse.Namespace) -> None:
         study, rows = reproduce.evaluate(dataset, target, prediction, epsilons)
         plot, page = output / f"{dataset.name}.png", output / f"{dataset.name}.html"
         reproduce.draw_evaluation(study, rows, plot)
-        page.write_text(_page_beside_the_truth(dataset, target, prediction), encoding="utf-8")
+        private_evaluate(target, **_options_of_page(dataset, prediction), epsilon=_PAGE_EPSILON).to_html(page)
         document["plots"].append(str(plot))
         document["pages"].append(str(page))
-        document["rows"] += map(_fields, rows)
+        document["rows"] += (row._asdict() for row in rows)
         if not options.json:
             print(f"{_describe(dataset, study, rows)}\n\nplot written to {plot}", flush=True)
             print(f"page of all of it at epsilon {_PAGE_EPSILON:g} written to {page}\n", flush=True)
     say(options, lambda: document, [])
 
 
-def _page_beside_the_truth(dataset: Dataset, target: Any, prediction: Floats) -> str:
-    """Return a page about a model of public data, with the exact numbers: for study."""
-    options: dict[str, Any] = {"y_pred": prediction, "bounds": dataset.bounds, "task": "regression"}
-    if dataset.task != "regression":
-        name, classes = ("y_score", 2) if prediction.ndim == 1 else ("y_proba", prediction.shape[1])
-        options = {name: prediction, "labels": range(classes)}
-    page = private_evaluate(target, **options, epsilon=_PAGE_EPSILON)
-    split = {part.name: 1 for part in page.plan.parts}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # so much epsilon is no privacy: that is the point here
-        exact = private_evaluate(target, **options, epsilon=_NO_NOISE, split=split)
-    beside = {name: number.value for name, number in exact.items()}
-    return rendered(page, sections_of(page, beside))
+def _options_of_page(dataset: Dataset, prediction: Floats) -> dict[str, Any]:
+    """Return what a page is told of a model's predictions besides the targets."""
+    if dataset.task == "regression":
+        return {"y_pred": prediction, "bounds": dataset.bounds, "task": "regression"}
+    name, classes = ("y_score", 2) if prediction.ndim == 1 else ("y_proba", prediction.shape[1])
+    return {name: prediction, "labels": range(classes)}
 
 
 def add_reproduce(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:

@@ -98,12 +98,12 @@ class Section:
     lines: Sequence[tuple[str, str]] = ()
 
 
-def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> list[Section]:
-    """Return the sections of a page, in their order; for studies of public data with exact values beside."""
+def sections_of(page: PageFacts) -> list[Section]:
+    """Return the sections of a page, in their order."""
     numbers = list(page.numbers.values())
     good = [one for one in numbers if one.section == page_numbers.HOW_GOOD]
     of_all = [one for one in good if one.label is None]
-    tables = [_overall("All records", of_all, page, exact)]
+    tables = [_overall("All records", of_all, page)]
     if any(one.bias for one in of_all):
         tables.append(_ways(of_all, page))
     if of_labels := [one for one in good if one.label is not None]:
@@ -162,9 +162,7 @@ _MARKS = {PASS: "✓", FAIL: "✗", CANNOT_TELL: "?"}
 _DIFFERENCES = "What may be concluded about differences"
 
 
-def _overall(
-    caption: str, numbers: Sequence[Number], page: PageFacts, exact: Mapping[str, float] | None = None
-) -> Table:
+def _overall(caption: str, numbers: Sequence[Number], page: PageFacts) -> Table:
     """Return a table with a row for each number: of all records, or the largest differences of groups."""
     notes: list[str] = []
     scale = page_numbers.scale_of([*numbers])
@@ -174,8 +172,6 @@ def _overall(
             for one in numbers
         ]
     }
-    if exact is not None:
-        columns["exact: NOT private"] = [Cell(f"{exact.get(one.name, math.nan):.4g}") for one in numbers]
     columns["released"] = [
         Cell(
             _value(one) + _marks(notes, None if page_numbers.is_gap(one) else one.note),
