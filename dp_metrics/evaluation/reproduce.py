@@ -28,6 +28,7 @@ _STYLE = {
     "font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "legend.fontsize": 8, "legend.frameon": False,
     "axes.grid": True, "axes.axisbelow": True, "grid.color": "0.9", "grid.linewidth": 0.6,
     "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "dp",
+    "axes.formatter.min_exponent": 5,  # labels are 0.01, 0.1, 1, as people write them
 }  # fmt: skip
 
 
@@ -79,19 +80,8 @@ def _draw_errors(axes: Any, *, study: Study, lines: Any) -> None:
     if len(ticks) <= 8:  # more labels would overlap
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.set_xticks([], minor=True)
-    _readable_decades(axes)
     axes.set_xlabel("epsilon")
     axes.set_ylabel("mean |error| / true value" if value == "mean" else "expected |error| / true value")
-
-
-def _readable_decades(axes: Any) -> None:
-    """Label 0.01, 0.1, 1, 10 as people write them, and 2 and 5 in between if there is little to see else."""
-    ticker = import_extra("matplotlib.ticker")
-    low, high = axes.get_ylim()
-    few = math.log10(high / low) < 1.7
-    axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
-    axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(ticker.NullFormatter())
 
 
 def scatter_points(rows: Any, mechanism: str) -> Any:
@@ -109,7 +99,6 @@ def _draw_scatter(axes: Any, *, points: Any, colour: str) -> None:
         axes.scatter(some["asymmetry"], some["ratio"], label=f"{kind} upper bounds", **style)
     axes.axhline(1.0, color="black", linewidth=1, linestyle=":", label="equal errors")
     axes.set_yscale("log")
-    _readable_decades(axes)
     axes.set_xlim(-0.01, 0.51)
     axes.set_xlabel("asymmetry  |P(ISM > f) - 1/2|")
     axes.set_ylabel("error ISM / error")
