@@ -40,10 +40,7 @@ def test_several_features_are_called_as_their_columns(crossed, by, run):
             f"{SCORES} {GROUPS} --baseline q",
             {"labels by group", "scores", "scores by group", "loss", "comparison"},
         ),
-        (
-            "--y-true y --y-pred a --labels 0 1 --baseline b",
-            {"labels", "comparison"},
-        ),
+        ("--y-true y --y-pred a --labels 0 1 --baseline b", {"labels", "comparison"}),
         (
             "--y-true y --y-proba notp p --labels 0 1 --groups person --max-records 2",
             {"labels", "scores", "loss"},

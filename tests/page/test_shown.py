@@ -9,15 +9,7 @@ from helpers import loop_over, seeded
 
 import dp_metrics as dp
 from dp_metrics.page.contents import CANNOT_TELL
-from dp_metrics.page.page_numbers import (
-    TOO_NOISY,
-    dots_of,
-    is_told,
-    limits_of,
-    scale_of,
-    text_of,
-    written,
-)
+from dp_metrics.page.page_numbers import TOO_NOISY, dots_of, is_told, limits_of, scale_of, text_of, written
 from dp_metrics.release.released import Interval, Number
 
 rng = np.random.default_rng(0)
