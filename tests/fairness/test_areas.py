@@ -5,39 +5,36 @@ from functools import partial
 import numpy as np
 import pytest
 from cases import each_way
+from frames import LABELS, frame
 from helpers import all_of_scores, seeded
 from sklearn.metrics import roc_auc_score
 
 import dp_metrics as dp
 
 RNG = np.random.default_rng(0)
-GROUP = RNG.choice(["a", "b", "c"], 6000, p=[0.6, 0.3, 0.1])
+GROUP = RNG.choice(LABELS, 6000, p=[0.6, 0.3, 0.1])
 TRUE = (RNG.random(6000) < 0.3).astype(int)
 SCORE = 1 / (1 + np.exp(-(RNG.normal(size=6000) + 2.2 * (TRUE - 0.5))))
 BOTH = {"auc": dp.private_roc_auc_score, "ap": dp.private_average_precision_score}
-FEW = {"y_true": TRUE[:1500], "y_pred": SCORE[:1500], "sensitive_features": GROUP[:1500]}
+FEW = {"y": TRUE[:1500], "p": SCORE[:1500], "by": GROUP[:1500]}
 
 
 def frame_of(metrics, **options):
-    known = {"y_true": TRUE, "y_pred": SCORE, "sensitive_features": GROUP, "group_labels": ["a", "b", "c"]}
-    return dp.PrivateMetricFrame(
-        metrics=metrics, **{"epsilon": 1.0, "random_state": seeded(1), **known, **options}
-    )
+    return frame(metrics, **{"p": SCORE, "y": TRUE, "by": GROUP, "random_state": seeded(1), **options})
 
 
 @each_way
 def test_without_noise_they_are_the_areas_of_each_group_and_of_all(way):
-    frame = frame_of(BOTH, epsilon=1e7, **way)
-    for group in ("a", "b", "c"):
+    made = frame_of(BOTH, epsilon=1e7, **way)
+    for group in LABELS:
         rows = group == GROUP
         exact = roc_auc_score(TRUE[rows], SCORE[rows])
-        assert frame.by_group[group]["auc"] == pytest.approx(exact, abs=0.004)
-        assert frame.rests_on[group] == {"auc": TRUE[rows].sum(), "ap": TRUE[rows].sum()}
-        bins = frame.released_scores()[group].counts.edges.size - 1
+        assert made.by_group[group]["auc"] == pytest.approx(exact, abs=0.004)
+        bins = made.released_scores()[group].counts.edges.size - 1
         released = all_of_scores(bins=bins).update(TRUE[rows], SCORE[rows]).release(1e7)
-        assert frame.released_scores("ap")[group].roc_auc_score() == pytest.approx(released.roc_auc_score())
-        assert frame.by_group[group]["ap"] == pytest.approx(released.average_precision_score())
-    assert frame.overall["auc"] == pytest.approx(roc_auc_score(TRUE, SCORE), abs=0.004)
+        assert made.released_scores("ap")[group].roc_auc_score() == pytest.approx(released.roc_auc_score())
+        assert made.by_group[group]["ap"] == pytest.approx(released.average_precision_score())
+    assert made.overall["auc"] == pytest.approx(roc_auc_score(TRUE, SCORE), abs=0.004)
 
 
 @pytest.mark.gate
@@ -55,6 +52,11 @@ def test_each_group_has_limits_curves_and_a_band(way):
         recall = scores.at_threshold(0.51).population_interval("recall")
         assert 0 <= recall.lower < recall.estimate < recall.upper <= 1
         assert "threshold 0.5 among all people" in recall.about
+        # the noise of one of several tables that were released as one has the cells of that one
+        assert scores.result.note is None or "noise" in scores.result.note
+        numbers = {name: one.value for name, one in scores.numbers().items()}
+        assert scores.frame()["value"].to_dict() == numbers
+        assert numbers["roc auc"] == made.by_group[group]
     gap = made.population_interval(of=("a", "b"))
     assert gap.lower < made.difference("a", "b") < gap.upper
 
@@ -68,7 +70,7 @@ def test_a_small_group_says_so_and_is_not_biased_towards_one():
     y = np.r_[np.repeat([0, 1], [117, 33]), rng.integers(0, 2, 2000)]
     scores = 1 / (1 + np.exp(-(rng.normal(size=y.size) + 1.6 * (y - 0.5))))
     member = np.repeat(["young", "old"], [150, 2000])
-    of = {"y_true": y, "y_pred": scores, "sensitive_features": member, "group_labels": ["young", "old"]}
+    of = {"y": y, "p": scores, "by": member, "group_labels": ["young", "old"]}
     for seed in range(30):
         made = frame_of(dp.private_roc_auc_score, **of, random_state=seeded(seed))
         found.append(made.by_group["young"])
@@ -82,24 +84,24 @@ def test_a_small_group_says_so_and_is_not_biased_towards_one():
 def test_what_is_in_one_table_and_what_is_not():
     by_edges = partial(dp.private_average_precision_score, edges=[0.0, 0.5, 1.0])
     hazard = partial(dp.private_roc_auc_score, mechanism="hazard")
-    frame = frame_of({**BOTH, "two bins": by_edges, "hazard": hazard, "brier": dp.private_brier_score_loss})
-    assert frame.released_scores()["a"].counts.edges.size > 3
-    assert frame.released_scores("two bins")["a"].counts.edges.size == 3
-    limits = frame.noise_interval("two bins")
-    for group, told in frame.released_scores("two bins").items():
+    made = frame_of({**BOTH, "two bins": by_edges, "hazard": hazard, "brier": dp.private_brier_score_loss})
+    assert made.released_scores()["a"].counts.edges.size > 3
+    assert made.released_scores("two bins")["a"].counts.edges.size == 3
+    limits = made.noise_interval("two bins")
+    for group, told in made.released_scores("two bins").items():
         assert tuple(limits[group]) == tuple(told.noise_interval(metric="average_precision"))
-    assert 0 <= frame_of(hazard, y_pred=SCORE * 4).by_group["a"] <= 1
+    assert 0 <= frame_of(hazard, p=SCORE * 4).by_group["a"] <= 1
 
 
 def test_several_classes_have_no_table_and_a_publicly_empty_group_has_nothing():
     true = np.arange(600) % 3
     areas = partial(dp.private_roc_auc_score, multi_class="ovr", average=None, labels=[0, 1, 2])
     proba = np.eye(3)[true] * 0.6 + 0.4 / 3
-    frame = frame_of(areas, y_true=true, y_pred=proba, sensitive_features=GROUP[:600])
-    assert frame.by_group["a"].shape == (3,)
+    made = frame_of(areas, p=proba, y=true, by=GROUP[:600])
+    assert made.by_group["a"].shape == (3,)
     with pytest.raises(ValueError, match="No such metric"):
-        frame.released_scores()
+        made.released_scores()
     options = {"membership": "public", "group_labels": ["a", "b", "c", "d"]}
-    frame = frame_of(dp.private_roc_auc_score, **options)
-    assert frame.released_scores().keys() == {"a", "b", "c"}
-    assert frame.rests_on["d"] == 0
+    made = frame_of(dp.private_roc_auc_score, **options)
+    assert made.released_scores().keys() == {"a", "b", "c"}
+    assert made.rests_on["d"] == 0

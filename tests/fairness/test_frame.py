@@ -7,36 +7,25 @@ import warnings
 from fractions import Fraction
 from functools import partial
 
+import frames
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 from cases import each_way
+from frames import BY, LABELS, MAE, PRED, PROBA, N, Y
 from helpers import NoEntropy, frame_loss, kind_of, loop_over, seeded
 from sklearn import metrics as sk
 
 import dp_metrics as dp
-from dp_metrics.analysis import auditing
 from dp_metrics.metrics import METRICS
 from dp_metrics.release.query import made_of
 from dp_metrics.release.release import prepared_releases
 
-RNG = np.random.default_rng(0)
-N = 600
-Y = (RNG.random(N) < 0.4).astype(int)
-PRED = np.where(RNG.random(N) < 0.8, Y, 1 - Y)
-PROBA = np.clip(0.6 * Y + 0.4 * RNG.random(N), 0, 1)
-RACE = np.array(["a", "b", "c"])[RNG.choice(3, N, p=[0.6, 0.3, 0.1])]
-LABELS = ["a", "b", "c"]
 IN_FRAMES = [name for name, row in METRICS.items() if len(row.data) == 2]
 OF_LABELS = [name for name in IN_FRAMES if kind_of(METRICS[name]) == "confusion"]
-MAE = partial(dp.private_mae, bounds=(0, 1))
-
-
-def frame(metrics, y=Y, p=PRED, by=RACE, **settings):
-    settings = {"group_labels": LABELS, "epsilon": 1e9, **settings}
-    return dp.PrivateMetricFrame(metrics=metrics, y_true=y, y_pred=p, sensitive_features=by, **settings)
+frame = partial(frames.frame, epsilon=1e9)
 
 
 TWINS = {
@@ -54,7 +43,7 @@ TWINS = {
 def test_values_are_those_of_each_group_and_of_all(way):
     made = frame({name: metric for name, (metric, _) in TWINS.items()}, **way)
     for name, (_, twin) in TWINS.items():
-        values = {group: twin(Y[group == RACE], PRED[group == RACE]) for group in LABELS}
+        values = {group: twin(Y[group == BY], PRED[group == BY]) for group in LABELS}
         near = partial(pytest.approx, rel=1e-3, abs=1e-3)
         assert {group: row[name] for group, row in made.by_group.items()} == near(values)
         assert made.overall[name] == near(twin(Y, PRED))
@@ -66,11 +55,11 @@ def test_values_are_those_of_each_group_and_of_all(way):
         a, b = made.by_group["a"][name], made.by_group["b"][name]
         assert made.difference("a", "b")[name] == a - b == -made.difference("b", "a")[name]
     assert made.difference("to_overall") == made.difference(method="to_overall")
-    assert made.group_sizes == pytest.approx({group: (group == RACE).sum() for group in LABELS})
+    assert made.group_sizes == pytest.approx({group: (group == BY).sum() for group in LABELS})
     table = made.by_group.to_frame()
     assert (list(table.index), list(table.columns)) == (LABELS, list(TWINS))
     counts = frame(dp.private_confusion_matrix, **way)  # which is not one number
-    np.testing.assert_allclose(counts.by_group["a"], sk.confusion_matrix(Y[RACE == "a"], PRED[RACE == "a"]))
+    np.testing.assert_allclose(counts.by_group["a"], sk.confusion_matrix(Y[BY == "a"], PRED[BY == "a"]))
     alone = frame(MAE, overall_share=0, **way)
     assert alone.overall is None
     assert alone.ratio() <= 1
@@ -87,18 +76,18 @@ def test_values_are_those_of_each_group_and_of_all(way):
 )
 def test_several_features_make_a_group_of_each_combination_whatever_holds_them(hold):
     old = np.arange(N) % 2 == 0
-    features = {"race": RACE.tolist(), "old": old.tolist()}
+    features = {"race": BY.tolist(), "old": old.tolist()}
     made = frame("recall", by=hold(features), group_labels=[LABELS, [False, True]])
     assert list(made.by_group) == [*itertools.product(LABELS, [False, True])]
     for race, is_old in made.by_group:
-        rows = (race == RACE) & (old == is_old)
+        rows = (race == BY) & (old == is_old)
         assert made.by_group[race, is_old] == pytest.approx(sk.recall_score(Y[rows], PRED[rows]))
     assert made.by_group.to_frame().index.nlevels == 2
 
 
 def test_data_of_any_form_and_groups_without_records():
     settings = {"group_labels": ["c", "nobody", "a", "b"], "random_state": seeded()}
-    made = frame(dp.private_recall_score, *map(np.ndarray.tolist, (Y, PRED, RACE)), **settings)
+    made = frame(dp.private_recall_score, PRED.tolist(), y=Y.tolist(), by=BY.tolist(), **settings)
     assert list(made.by_group) == ["c", "nobody", "a", "b"]
     assert made.by_group["nobody"] == 0
     # a list of rows has columns in a group without records too
@@ -163,7 +152,7 @@ def test_the_value_of_all_records_has_no_bias_from_small_groups(way):
     settings = {"by": np.arange(400) % 40, "group_labels": range(40), "epsilon": 2.0, **way}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dp.exceptions.NoisyReleaseWarning)
-        many = [frame("recall", y, pred, random_state=seeded(seed), **settings) for seed in range(24)]
+        many = [frame("recall", pred, y=y, random_state=seeded(seed), **settings) for seed in range(24)]
     assert abs(np.mean([made.overall for made in many]) - 0.9) < 0.05
 
 
@@ -173,8 +162,8 @@ def test_the_value_of_all_records_has_no_bias_from_small_groups(way):
 def of_eight(name, by, labels, **settings):
     """Return a frame of eight records of these groups."""
     metric = partial(METRICS[name].function, **(METRICS[name].limit or {}))
-    data = METRICS[name].from_unit(np.array([0.1, 0.4, 0.6, 0.9] * 2))
-    return frame(metric, *data, by=by, group_labels=labels, **{"epsilon": 1e3, **settings})
+    y, p = METRICS[name].from_unit(np.array([0.1, 0.4, 0.6, 0.9] * 2))
+    return frame(metric, p, y=y, by=by, group_labels=labels, **{"epsilon": 1e3, **settings})
 
 
 def numbers_in(value):
@@ -237,47 +226,26 @@ def test_shares_and_options_of_an_empty_group():
     zero, one = (partial(dp.private_recall_score, zero_division=value) for value in (0.0, 1.0))
     data = {"by": ["a"] * 8, "group_labels": ["a", "b"], "membership": "public"}
     several = {"zero": zero, "one": one, "accuracy": dp.private_accuracy_score}
-    made = frame(several, [0, 1] * 4, [0, 1] * 4, **data)
+    made = frame(several, [0, 1] * 4, y=[0, 1] * 4, **data)
     np.testing.assert_equal(made.by_group["b"], {"zero": 0, "one": 1, "accuracy": math.nan})
     assert made.difference() == dict.fromkeys(several, 0.0)  # whatever a share of nobody is said to be
     assert made.ratio() == dict.fromkeys(several, 1.0)
     assert all(math.isnan(gap) for gap in made.difference("a", "b").values())
     assert made.group_max() == made.group_min() == dict.fromkeys(several, 1.0)
     two = np.array([[0.0, 1.0]] * 8)
-    made = frame(partial(MAE, multioutput="raw_values"), two, two, **data)
+    made = frame(partial(MAE, multioutput="raw_values"), two, y=two, **data)
     np.testing.assert_equal(made.by_group["b"], [math.nan, math.nan])
 
 
 # ---- what it costs -----------------------------------------------------------------------------------------
 
-# One person moves to the other group: classification.md, D.6.
-BEFORE = [1, 1, 0, 1], [1, 0, 0, 1], [1, 1, 0, 0]
-AFTER = [1, 1, 0, 1], [1, 0, 0, 1], [1, 1, 1, 0]
-OF_TWO = {"group_labels": [0, 1], "epsilon": 1.0}
-
-
-def filtered(records, kept):
-    y, p, group = map(np.array, records)
-    return y[group == kept], p[group == kept]
-
-
-def test_rows_filtered_by_a_private_column_have_no_guarantee():
-    accuracy = partial(dp.private_accuracy_score, mechanism="geometric")
-    data = filtered(BEFORE, 1), filtered(AFTER, 1)
-    assert auditing.release_loss(accuracy, *data, epsilon=1.0) == math.inf
-    assert frame_loss(accuracy, BEFORE, AFTER, **OF_TWO) <= 1.0
-    # a release of each group under add_or_remove_one pays a half of epsilon, not all of it
-    pairs = [(filtered(BEFORE, group), filtered(AFTER, group)) for group in (0, 1)]
-    for epsilon in (1.0, 0.5):
-        options = {"epsilon": epsilon, "neighboring": "add_or_remove_one"}
-        assert sum(auditing.release_loss(accuracy, *pair, **options) for pair in pairs) == 2 * epsilon
-
 
 def test_public_sizes_that_differ_have_an_infinite_loss():
     """Also where one of the groups has no records, for which nothing is drawn."""
+    labels = [1, 1, 0, 1], [1, 0, 0, 1]
+    options = {"group_labels": [0, 1], "epsilon": 1.0, "membership": "public"}
     for after in ([1, 0, 0, 0], [1, 1, 1, 1]):
-        sides = (*BEFORE[:2], [1, 1, 1, 0]), (*BEFORE[:2], after)
-        options = {**OF_TWO, "membership": "public"}
+        sides = (*labels, [1, 1, 1, 0]), (*labels, after)
         assert frame_loss(dp.private_recall_score, *sides, **options) == math.inf
 
 
@@ -322,7 +290,7 @@ def test_the_exact_loss_of_a_frame_is_at_most_epsilon_and_attained(name, way):
     assert (0.15 if name == "losses" else 0.99) * 3.0 <= max(losses) <= 3.0 * (1 + 1e-12)
 
 
-def planned(metrics, by=RACE, **way):
+def planned(metrics, by=BY, **way):
     """Return the query of a frame."""
     with prepared_releases() as seen:
         frame(metrics, by=by, **way)
@@ -352,8 +320,8 @@ def test_the_plan_of_a_frame_is_public(name, way):
         "recall": dp.private_recall_score,
         "accuracy": dp.private_accuracy_score,
     }
-    query, same = planned(several, **way), planned(several, RACE[::-1], **way)
-    other = planned(several, np.roll(LABELS, 1)[np.searchsorted(LABELS, RACE)], **way)
+    query, same = planned(several, **way), planned(several, BY[::-1], **way)
+    other = planned(several, np.roll(LABELS, 1)[np.searchsorted(LABELS, BY)], **way)
     assert made_of(query) == made_of(same) == made_of(pickle.loads(pickle.dumps(query)))
     assert (made_of(query) == made_of(other)) == (way.get("membership") != "public")
     assert made_of(query) != made_of(planned({**several, "recall": dp.private_precision_score}, **way))
@@ -367,8 +335,8 @@ def test_groups_are_drawn_with_the_limits_of_their_noise():
     rng, groups = np.random.default_rng(0), ["a", "b", "$c^$"]
     group = np.array(groups)[rng.choice(3, 2000, p=[0.5, 0.495, 0.005])]
     y = (rng.random(2000) < 0.5).astype(int)
-    options = {"by": group, "group_labels": groups, "epsilon": 1.0, "random_state": seeded()}
-    made = frame({"recall": "recall", "error": dp.private_mae}, y, y * (rng.random(2000) < 0.8), **options)
+    options = {"y": y, "by": group, "group_labels": groups, "epsilon": 1.0, "random_state": seeded()}
+    made = frame({"recall": "recall", "error": dp.private_mae}, y * (rng.random(2000) < 0.8), **options)
     axes, limits = made.plot("recall", figure.Figure().subplots()), made.noise_interval("recall")
     axes.figure.draw_without_rendering()  # raises where a label is read as a wrong formula
     bars = {round(bar.get_y() + bar.get_height() / 2): bar for bar in axes.patches}

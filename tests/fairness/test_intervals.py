@@ -9,6 +9,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 from cases import each_way
+from frames import BY, HAZARD, LABELS, MAE, PRED, PROBA, N, Y, frame
 from helpers import clopper_pearson, loop_over, seeded
 from sklearn import metrics as sk
 
@@ -24,24 +25,8 @@ from dp_metrics.release.count_limits import noisy_ratio, ratio_limits
 from dp_metrics.release.released import PopulationQuestion
 from dp_metrics.release.result import ReleasedNumbers, Result
 
-RNG = np.random.default_rng(0)
-N = 1500
-BY = RNG.choice(["a", "b", "c"], N, p=[0.6, 0.3, 0.1])
-Y = (RNG.random(N) < 0.4).astype(int)
-PRED = np.where(RNG.random(N) < 0.8, Y, 1 - Y)
-PROBA = np.clip(0.5 * Y + 0.5 * RNG.random(N), 0, 1)
-LABELS = ["a", "b", "c"]
 NO_NOISE = 1e7
-HAZARD = partial(dp.private_roc_auc_score, mechanism="hazard")  # not read from a table of scores
-MAE = partial(dp.private_mae, bounds=(0, 1))
 FIVE = {"labels": range(5)}
-
-
-def frame(metrics, p=PRED, labels=LABELS, **settings):
-    data = {"y_true": Y, "y_pred": p, "sensitive_features": BY}
-    return dp.PrivateMetricFrame(metrics=metrics, group_labels=labels, **{"epsilon": 1.0, **data, **settings})
-
-
 RATIOS = {
     "recall": dp.private_recall_score,
     "precision": dp.private_precision_score,
@@ -259,7 +244,7 @@ def test_intervals_of_groups_say_whether_they_hold_at_once_and_can_be_asked_to(a
 
 
 def test_groups_that_are_publicly_empty_and_metrics_without_limits_are_left_out():
-    made = frame(dp.private_recall_score, labels=[*LABELS, "nobody"], membership="public")
+    made = frame(dp.private_recall_score, group_labels=[*LABELS, "nobody"], membership="public")
     for ask in (made.noise_interval, made.population_interval):
         assert ask().keys() == {*LABELS}
         assert ask(of="difference").upper < 1
@@ -350,9 +335,8 @@ def test_an_approximate_gap_adds_up_squares_and_says_so():
 
 def test_groups_of_which_nothing_is_known_leave_the_gap_open():
     y, by = [1, 0] * 20, ["a"] * 20 + ["b"] * 20
-    made = frame(
-        "recall", y, ["a", "b"], y_true=y, sensitive_features=by, epsilon=0.01, random_state=seeded()
-    )
+    two = {"y": y, "by": by, "group_labels": ["a", "b"]}
+    made = frame("recall", y, **two, epsilon=0.01, random_state=seeded())
     for ask in (made.population_interval, made.noise_interval):
         assert tuple(ask(of="ratio")) == tuple(ask(of="difference")) == (0.0, 1.0)
         assert tuple(ask(of=("a", "b"))) == (-1.0, 1.0)
@@ -363,11 +347,8 @@ def test_groups_of_which_nothing_is_known_leave_the_gap_open():
 @loop_over("sure", [True, False])
 def test_limits_of_a_gap_among_people_contain_those_of_its_noise(metric, sure):
     """Few records at a small epsilon: most of what is not known is noise."""
-    few = slice(300)
-    made = frame(
-        metric, PROBA[few] if metric == "roc_auc" else PRED[few], y_true=Y[few], sensitive_features=BY[few],
-        random_state=seeded(),
-    )  # fmt: skip
+    few, p = slice(300), PROBA if metric == "roc_auc" else PRED
+    made = frame(metric, p[few], y=Y[few], by=BY[few], random_state=seeded())
     for of in ("difference", "ratio", ("a", "b")):
         low, high = made.noise_interval(of=of, sure=sure)
         lower, upper = made.population_interval(of=of, sure=sure)
@@ -435,23 +416,12 @@ def test_the_data_frame_leaves_out_what_is_no_number_and_says_where_there_are_no
     assert frame(dp.private_recall_score, epsilon=0.01).frame()["note"]["recall in 'a'"]
     assert "of all records has no limits" in table["noise_note"]["auc"]
     assert np.isnan(table["noise_lower"]["auc"])
-    public = {"membership": "public", "y_true": Y[BY != "c"], "y_pred": PRED[BY != "c"]}
-    empty = frame(dp.private_recall_score, **public, sensitive_features=BY[BY != "c"]).frame()
-    assert (
-        empty["noise_note"]["recall in 'c'"] == empty["note"]["recall in 'c'"] == "This group has no records."
-    )
+    here = BY != "c"
+    empty = frame("recall", PRED[here], y=Y[here], by=BY[here], membership="public").frame()
+    assert {*empty.loc["recall in 'c'", ["note", "noise_note"]]} == {"This group has no records."}
 
 
 GAPS = ("recall difference", "recall ratio")
-
-
-def test_tables_of_groups_tell_what_is_public_of_each_as_one_of_its_own_does():
-    """The noise of one of several tables that were released as one has the cells of that one."""
-    made = frame(dp.private_roc_auc_score, PROBA, epsilon=1.0)
-    for group, released in made.released_scores().items():
-        assert released.result.note is None or "noise" in released.result.note
-        assert [*released.frame()["value"]] == [one.value for one in released.numbers().values()]
-        assert released.numbers()["roc auc"].value == made.by_group[group]
 
 
 @pytest.mark.gate
