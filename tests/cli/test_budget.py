@@ -14,7 +14,6 @@ from dp_metrics.cli.files import Predictions
 
 PAID = ("--budget", "b.sqlite")
 MAE = ("score", "data.csv", "--metric", "mae", "--y-true", "y", "--y-pred", "a")
-MODELS = ("compare", "data.csv", "--y-true", "y", "--pred-a", "a", "--pred-b", "b", "--epsilon", "1/3")
 
 
 def test_a_budget_is_shown_with_its_history(run):
@@ -67,29 +66,6 @@ def test_a_budget_pays_for_what_it_can(people, run, refused, monkeypatch):
     monkeypatch.setattr(Predictions, "chunks", lambda *args: pytest.fail("the file was read"))
     assert "only 0.5 remains" in refused(*one)
     assert [spend.spend_name for spend in later("b.sqlite", 2.5).history] == ["first", "private_mae"]
-
-
-def test_thirds_use_a_budget_up(people, run, refused):
-    for _ in range(3):
-        shown = run(*MODELS, *PAID, "--total", 1).out
-    assert shown.startswith("private_compare (epsilon 0.3333333333333333, 1,500 records, replace one); ")
-    assert "; epsilon left 0\n" in shown
-    assert "only 0.0 remains" in refused(*MODELS, *PAID)
-
-
-@pytest.mark.parametrize("column", ["sample_weight", "groups"])
-def test_weights_and_persons_of_a_file_belong_to_the_question(column, run, refused):
-    option, numbers = f"--{column.replace('_', '-')}", [1, 2, 2, 1] * 50
-    for y, known in ((0, numbers), (1, [*map(float, numbers)]), (2, numbers[1:] + numbers[:1])):
-        Path("data.csv").write_text("y,a,w\n" + "".join(f"1,{y},{one}\n" for one in known))
-        argv = (*MAE, option, "w", "--epsilon", 1, *PAID, "--total", 1, "--spend-name", "x")
-        if y < 2:
-            run(*argv)
-        else:
-            assert f"{column} has other values" in refused(*argv)
-    paid = {"epsilon": 1.0, "accountant": later("b.sqlite", 1), "spend_name": "x"}
-    with pytest.warns(dp.exceptions.StoredReleaseWarning):  # the function asks the same question
-        dp.private_mae(np.ones(200), np.zeros(200), **paid, **{column: numbers})
 
 
 def test_in_the_place_of_what_is_not_looked_at_stands_nothing_that_could_be_released():

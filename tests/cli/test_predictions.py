@@ -64,7 +64,7 @@ def test_cells_are_equal_as_booleans_as_numbers_or_as_text(kind, write, value):
         assert value("score", path, *SURE[2:]) == pytest.approx(are_equal, abs=1e-4)
 
 
-MISSING = ["", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "NULL", "null", " NA "]
+MISSING = ["", " ", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "NULL", "null", " NA "]
 
 
 @loop_over("cell", MISSING)
@@ -163,7 +163,6 @@ LABELS = ("score", "data.csv", "--metric", "f1", *PAIR, "--epsilon", "1")
 OF_WORDS = (*LABELS[:4], "--y-true", "other", "--y-pred", "other", "--labels", '["x","y"]',
             "--pos-label", "y", "--epsilon", "1")  # fmt: skip
 ACCURACY = ("score", "data.csv", "--metric", "accuracy", *PAIR, "--epsilon", "1")
-PERSONS = (*MAE, "--groups", "other")
 COMPARED = ("compare", "data.csv", "--y-true", "y", "--pred-a", "p", "--pred-b", "p", "--epsilon", "1")
 LOG_LOSS = (*COMPARED, "--loss", "log_loss")
 INTERVAL = ("interval", "data.csv", "--column", "p", "--max-loss", "1", "--epsilon", "1")
@@ -175,7 +174,6 @@ BAD_ROWS = [
     (MAE, f"1,{SECRET},x\n", f"column 'p' {NO_NUMBER}"),
     (MAE, f"nan,1,{SECRET}\n", "column 'y': a value is missing"),
     (MAE, f"-nan,1,{SECRET}\n", "column 'y': a value is missing"),
-    (ACCURACY, f"N/A,N/A,{SECRET}\n", "column 'y': a value is missing"),
     (MAE, f"1e999,1,{SECRET}\n", "contains infinity or a value too large"),
     (MAE, "\n", "column 'y': a value is missing"),
     (MAE, f"1,1,x,{SECRET}\n", "as many cells"),
@@ -186,8 +184,6 @@ BAD_ROWS = [
     (LABELS, f"987,1,{SECRET}\n", NOT_IN),
     (LABELS, f"{SECRET},1,x\n", "for labels that are text, pass --labels"),
     (OF_WORDS, f"1,1,{SECRET}\n", NOT_IN),
-    (PERSONS, "1,1,\n", "column 'other': a value is missing"),
-    (PERSONS, "1,1, \n", "column 'other': a value is missing"),
     (GROUPED, f"1,1,{SECRET}\n", NOT_IN),
     (LOG_LOSS, f"1,{SECRET},x\n", f"column 'p' {NO_NUMBER}"),
     (LOG_LOSS, "1,-987,x\n", "values in [0, 1]"),
@@ -294,9 +290,6 @@ def test_columns_and_their_types_are_looked_at_first(write, refused):
     shown = refused(*MAE)
     assert "Found array with 0 sample(s)" in shown
     assert "summary" not in shown  # which nobody has who typed a command
-    Path("data.csv").write_text("y,p,p\n")
-    shown = refused(*MAE, code=2)
-    assert shown.endswith("data.csv has more than one column 'p'; it has 'y', 'p', 'p'\n")
 
 
 @pytest.mark.parametrize("package", ["pyarrow", "tqdm"])
