@@ -849,7 +849,8 @@ ROWS = [
     (lambda: page().plot("pie"), ValueError, "has the pictures 'confusion matrix'"),
     (lambda asked: page().check(asked),
      ValueError, "requirement|No page has",
-     [{}, [], {"nothing": (">=", 1)}, {"recall": 0.5}, {"recall": ("==", 0.5)}, {"recall": (">=", "a")}]),
+     [5, 0.8, object(), *(f"recall >= {bound}" for bound in ("nan", "-NaN", "80%", "0,8", "")),
+      {}, [], {"nothing": (">=", 1)}, {"recall": 0.5}, {"recall": ("==", 0.5)}, {"recall": (">=", "a")}]),
     (lambda name, options: dp.private_evaluate(Y, Y, **SAFE, **options),
      ValueError, lambda name, options: f"^{name} is of no use here", [
          ("bounds", {"labels": [0, 1], "bounds": (0, 1)}),
@@ -918,7 +919,7 @@ ROWS = [
      ValueError, "tolerance must be a positive, finite number", [0, -1, INF, NAN, "1", True]),
     (lambda wrong: dp.private_evaluate(Y, Y, **SAFE, labels=[0, 1], requirements=wrong),
      ValueError, "requirement|No page has",
-     [["recal >= 0.8"], "recal >= 0.8", "recall >= nan", "recall => 0.8", {"recall": 0.8},
+     [5, 0.8, object(), ["recal >= 0.8"], "recal >= 0.8", "recall >= nan", "recall => 0.8", {"recall": 0.8},
       {"recall": (">=", "x")}, {"recall": ("=>", 0.8)}, {"recall": (">=", NAN)}]),
     (lambda name, word: dp.private_evaluate(Y, y_score=S, **SAFE, **{name: word}),
      ValueError, lambda name, word: f"{name} must be", [

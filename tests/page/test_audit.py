@@ -11,6 +11,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from cases import WAYS
 from helpers import loop_over
 
 import dp_metrics as dp
@@ -27,6 +28,13 @@ BY_GROUP = {"sensitive_features": "group", "group_labels": GROUPS}
 APART = {"sensitive_features": "two groups", "group_labels": [GROUPS, ["a", "d"]], "crossed": False}
 TWO = {"labels": [0, 1]}
 LABELS, TARGETS = "labels by group", {"y_pred": "score", "task": "regression"}
+
+
+def of_each(release):
+    """Return the names of a release by each of two features."""
+    return f"{release} by feature 1", f"{release} by feature 2"
+
+
 # the arguments of each kind of page, and the releases that need no public number of records
 KINDS = {
     "scores": (
@@ -47,24 +55,11 @@ KINDS = {
     ),
     "scores apart": (
         {"y_score": "score", **TWO, **APART},
-        (
-            "labels by feature 1",
-            "labels by feature 2",
-            "scores",
-            "scores by feature 1",
-            "scores by feature 2",
-            "loss",
-        ),
+        (*of_each("labels"), "scores", *of_each("scores"), "loss"),
     ),
     "targets apart": (
         {**TARGETS, "tolerance": 0.3, **APART},
-        (
-            "sides by feature 1",
-            "sides by feature 2",
-            "absolute error by feature 1",
-            "absolute error by feature 2",
-            "errors",
-        ),
+        (*of_each("sides"), *of_each("absolute error"), "errors"),
     ),
     "bounded targets": (
         {**TARGETS, "bounds": (0, 1), "tolerance": 0.3},
@@ -72,11 +67,6 @@ KINDS = {
     ),
 }
 PER_RECORD = {"y_pred", "y_score", "y_proba", "baseline", "sensitive_features"}
-WAYS = {
-    "replace one": {},
-    "public membership": {"membership": "public"},
-    "add or remove one": {"neighboring": "add_or_remove_one"},
-}
 
 
 class Held(Exception):
@@ -122,12 +112,12 @@ def neighbours(kind, way, pairs):
         a, other = records(kind, rng, 1 + number % 3), records(kind, rng, 1)
         if "targets" in kind and number == 0:  # a pair for which the loss of most releases is all they cost
             a, other = {name: values.copy() for name, values in RIGHT.items()}, {**WRONG}
-            if way == "add or remove one":
+            if way == "add or remove":
                 a = {name: np.concatenate([other[name], values[1:]]) for name, values in a.items()}
-        if way == "add or remove one":
+        if way == "add or remove":
             yield a, {name: values[1:] for name, values in a.items()}
         else:
-            if way == "public membership":
+            if way == "public":
                 other |= {name: a[name][:1] for name in ("group", "two groups")}
             yield a, {name: np.concatenate([other[name], values[1:]]) for name, values in a.items()}
 
@@ -136,7 +126,7 @@ def arguments(kind, way, data):
     """Return the arguments of a page that holds all it can, and the names of its releases."""
     given, names = KINDS[kind]
     options = {name: data[value] if name in PER_RECORD else value for name, value in given.items()}
-    if way != "add or remove one":
+    if way != "add or remove":
         names = ("median error",) * ("task" in given) + names + ("comparison",) * ("baseline" in given)
     return data["y_true"], {**options, **WAYS[way]}, names
 
@@ -165,7 +155,7 @@ AUDITED = [
     (kind, way)
     for kind, (given, _) in KINDS.items()
     for way in WAYS
-    if way != "public membership" or "group_labels" in given
+    if way != "public" or "group_labels" in given
 ]
 
 
@@ -213,10 +203,10 @@ def plan_with(place, times):
 
 
 PLANTED = [
-    *(("scores", way, place) for way in ("replace one", "add or remove one") for place in range(4)),
-    ("scores", "replace one", 4),
-    ("probabilities", "replace one", 1),
-    ("five labels", "replace one", 0),
+    *(("scores", way, place) for way in ("private", "add or remove") for place in range(4)),
+    ("scores", "private", 4),
+    ("probabilities", "private", 1),
+    ("five labels", "private", 0),
 ]
 
 
@@ -225,14 +215,6 @@ PLANTED = [
 def test_the_audit_finds_a_share_that_costs_more_than_is_said(kind, way, place):
     with mock.patch.object(page_plan, "plan_of_page", plan_with(place, Fraction(11, 10))):
         assert any(loss > EPSILON for loss in losses(kind, way, pairs=60))
-
-
-def test_sizes_of_groups_are_told_where_membership_is_public_and_nowhere_else():
-    data = records("labels", np.random.default_rng(0), 3)
-    moved = data | {"group": np.repeat(GROUPS[2], 3)}
-    for way, is_told in (("public membership", True), ("replace one", False), ("add or remove one", False)):
-        told, other = (about_to_draw("labels", way, one)[1] for one in (data, moved))
-        assert (told != other) == is_told
 
 
 @pytest.mark.gate
@@ -248,5 +230,5 @@ def test_one_spend_pays_for_the_page(kind, way):
     assert sum(part.epsilon for part in page.plan.parts) == Fraction(1, 7)
     (spend,) = budget.history
     assert budget.spent == spend.epsilon == 1 / 7
-    within = "replace_one_within_groups" if way == "public membership" else "replace_one"
+    within = "replace_one_within_groups" if way == "public" else "replace_one"
     assert spend.neighboring == WAYS[way].get("neighboring", within)
