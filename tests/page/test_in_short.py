@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import loop_over
+from pages import sections
 
 import dp_metrics as dp
-from dp_metrics.analysis.auditing import release_loss
 from dp_metrics.page import contents
 from dp_metrics.page.in_short import check_words
 
@@ -24,6 +24,7 @@ OTHER = np.where(rng.random(N) < 0.3, 1 - SCORE, SCORE)
 SEX = np.where(rng.random(N) < 0.5, "f", "m")
 SKEWED = np.where(SEX == "f", SCORE, rng.random(N))
 TARGET = 50 + 10 * rng.standard_normal(N)
+BY_SEX = {"sensitive_features": SEX, "group_labels": ["f", "m"]}
 WORDS = {
     "title": "Readmission <within> 30 days", "model_name": "Readmit *2*", "data_description": "Stays of 2025",
     "baseline_name": "LACE", "score_name": "risk", "positive_meaning": "come back within 30 days",
@@ -90,7 +91,7 @@ def test_a_unit_has_the_plural_of_its_ending_if_none_was_given(unit, units):
     assert check_words({"unit_name": (unit, "many")})["unit_name"] == (unit, "many")
 
 
-IN_PAIRS = {"groups": np.arange(N) // 2}
+IN_PAIRS, PUBLIC = {"groups": np.arange(N) // 2}, {**BY_SEX, "membership": "public"}
 
 
 @loop_over("epsilon", [1e-9, 0.1, 1.0, 1.5, 3.0, 9.0])
@@ -99,14 +100,8 @@ IN_PAIRS = {"groups": np.arange(N) // 2}
     [
         ({}, "whether your record or another one was used is"),
         ({"neighboring": "add_or_remove_one"}, "whether your record was among the records is"),
-        (
-            {"sensitive_features": SEX, "group_labels": ["f", "m"], "membership": "public"},
-            "whether your record or another one of its group was used is",
-        ),
-        (
-            {"sensitive_features": SEX, "group_labels": ["f", "m"], "membership": "public", **IN_PAIRS},
-            "whether your records or other ones of their groups were used is",
-        ),
+        (PUBLIC, "whether your record or another one of its group was used is"),
+        ({**PUBLIC, **IN_PAIRS}, "whether your records or other ones of their groups were used is"),
         (IN_PAIRS, "whether your records or other ones were used is"),
     ],
 )
@@ -138,7 +133,7 @@ def test_a_page_without_labels_tells_what_it_has(part, said):
 
 @pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 def test_groups_differ_surely_or_nothing_is_said_of_them():
-    groups = {"sensitive_features": SEX, "group_labels": ["f", "m"], "random_state": 1}
+    groups = {**BY_SEX, "random_state": 1}
     alike, apart = page_of(**groups).summary[1], page_of(SKEWED, **groups).summary[1]
     assert alike.startswith("No sure difference between groups")
     assert re.match(r"Groups surely differ: the largest gap in .* is about [\d.]+ points of 100 \(", apart)
@@ -149,8 +144,8 @@ def test_groups_differ_surely_or_nothing_is_said_of_them():
     assert re.match(r"Groups surely differ: the largest gap in [a-z ]+ by sex is about ", page.summary[1])
     # no share: how many are positive over how many are expected
     y, score, sex = (np.tile(one, 5) for one in (Y, np.where(SEX == "f", SCORE, SCORE / 2), SEX))
-    options = {"sensitive_features": sex, "group_labels": ["f", "m"], "split": {"scores by group": 1}}
-    scored = dp.private_evaluate(y, y_score=score, epsilon=3.0, random_state=1, **options).summary[1]
+    options = {**groups, "sensitive_features": sex, "split": {"scores by group": 1}}
+    scored = dp.private_evaluate(y, y_score=score, epsilon=3.0, **options).summary[1]
     assert re.match(
         r"Groups surely differ: the largest gap in observed over expected is about \d\.\d+ \(", scored
     )
@@ -163,12 +158,11 @@ def test_the_sentence_about_ranges_is_true_of_all_that_are_shown():
     targets = dp.private_evaluate(TARGET, TARGET + rng.standard_normal(N), **options)
     assert "the median error" not in targets.summary[2]  # it is not told
     assert re.search("; 1 of 5 numbers is too noisy to tell", targets.summary[2])
-    persons = page_of(groups=np.arange(N) // 2, equal_groups=True, person_name="patient")
     once = "; those in which each patient counts once are about all like these"
-    compared = page_of(groups=np.arange(N) // 2, baseline=OTHER, person_name="patient")
-    of_records = page_of(groups=np.arange(N) // 2, person_name="patient")
+    ways = {"equal_groups": True}, {"baseline": OTHER}, {}
+    persons, compared, of_records = (page_of(**IN_PAIRS, person_name="patient", **way) for way in ways)
     assert [once in one.summary[2] for one in (persons, compared, of_records)] == [True, True, False]
-    (intro,) = (one.sentence for one in persons.sections if one.title == "How good")
+    intro = sections(persons)["How good"].sentence
     assert "among all people like these, noise and chance included, unless a note says otherwise." in intro
 
 
@@ -211,21 +205,9 @@ def test_other_kinds_of_pages_have_sentences_too():
     assert "those of the median error and mean errors are about these records only" in before.summary[2]
 
 
-def test_neither_the_time_nor_the_words_are_part_of_what_is_released():
-    data = {"y_true": [0, 1, 1, 0]}
-
-    def released(y_true, **options):
-        return dp.private_evaluate(
-            y_true, [0, 1, 0, 0], labels=[0, 1], split={"labels": 1}, title="T", **options
-        )
-
-    assert 0.99 < release_loss(released, data, {"y_true": [0, 1, 1, 1]}, epsilon=1.0) <= 1 + 1e-12
-
-
 def test_models_are_called_by_their_names_where_they_are_compared():
     page = page_of(baseline=OTHER, **WORDS)
-    (told,) = (one for one in page.sections if one.title == "Which is better")
-    (_, first), *_ = told.lines
+    (_, first), *_ = sections(page)["Which is better"].lines
     verb = {"A": "beats", "B": "loses to"}[page.released["comparison"].better]
     assert first == page.summary[3]
     assert first.startswith(f"Readmit *2* {verb} LACE: of 100 stays, it does ")

@@ -1,11 +1,13 @@
 """A page about records of which several may be of one person, who is protected with all of them."""
 
 from fractions import Fraction
+from functools import partial
 from unittest import mock
 
 import numpy as np
 import pytest
 from helpers import loop_over, slow_but
+from pages import values
 from sklearn import metrics
 
 import dp_metrics as dp
@@ -23,8 +25,7 @@ SEEDED = {"epsilon": 4.0, "random_state": 5}
 pytestmark = pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 
 
-def numbers(page):
-    return {name: one.value for name, one in page.items()}
+scored = partial(dp.private_evaluate, Y, y_score=SCORE)
 
 
 BY_PLACE = {"group_labels": ["a", "b"]}
@@ -80,11 +81,8 @@ def test_each_release_of_a_page_costs_a_person_epsilon_and_no_more(name):
 
 
 def test_persons_of_one_record_are_records():
-    page, same = (
-        dp.private_evaluate(Y, y_score=SCORE, **SEEDED),
-        dp.private_evaluate(Y, y_score=SCORE, groups=np.arange(N), **SEEDED),
-    )
-    assert numbers(page) == numbers(same)
+    page, same = scored(**SEEDED), scored(groups=np.arange(N), **SEEDED)
+    assert values(page) == values(same)
     assert same.most_records == 1
     assert same.header == page.header
 
@@ -92,17 +90,17 @@ def test_persons_of_one_record_are_records():
 @loop_over("most", [1, 2, 3])
 def test_the_first_records_of_each_person_are_kept(most):
     kept = np.array([np.sum(IDS[:at] == IDS[at]) < most for at in range(N)])
-    page = dp.private_evaluate(Y, y_score=SCORE, groups=IDS, max_records=most, **BY_SEX, **SEEDED)
+    page = scored(groups=IDS, max_records=most, **BY_SEX, **SEEDED)
     same = {name: value[kept] if len(value) == N else value for name, value in BY_SEX.items()}
     alone = dp.private_evaluate(Y[kept], y_score=SCORE[kept], groups=IDS[kept], **same, **SEEDED)
-    assert numbers(page) == numbers(alone)
+    assert values(page) == values(alone)
     assert (page.n, page.most_records) == (kept.sum(), most)
 
 
 def test_each_record_has_a_part_of_epsilon_and_the_plan_knows():
-    whole = dp.private_evaluate(Y, y_score=SCORE, epsilon=3.0, dry_run=True)
-    third = dp.private_evaluate(Y, y_score=SCORE, epsilon=3.0, groups=IDS // 3, max_records=3, dry_run=True)
-    small = dp.private_evaluate(Y, y_score=SCORE, epsilon=1.0, n=third.n, dry_run=True)
+    whole = scored(epsilon=3.0, dry_run=True)
+    third = scored(epsilon=3.0, groups=IDS // 3, max_records=3, dry_run=True)
+    small = scored(epsilon=1.0, n=third.n, dry_run=True)
     assert third["labels"].epsilon == whole["labels"].epsilon
     assert third["labels"].expected_error == pytest.approx(small["labels"].expected_error * N / third.n)
 
@@ -162,7 +160,7 @@ def test_a_comparison_of_persons_is_stored_with_how_many_there_are(tmp_path):
 
 
 def test_no_range_of_records_speaks_of_all_people():
-    page = dp.private_evaluate(Y, y_score=SCORE, epsilon=4.0, groups=IDS, max_records=2, **BY_SEX)
+    page = scored(epsilon=4.0, groups=IDS, max_records=2, **BY_SEX)
     rows = page.to_dict()["numbers"]
     assert all(row["people"] is None for row in rows)
     assert sum(row["noise"] is not None for row in rows) > 10
@@ -184,7 +182,7 @@ def test_no_range_of_records_speaks_of_all_people():
 
 def test_numbers_of_persons_are_those_of_records_weighted_by_their_person():
     once = {"groups": IDS, "equal_groups": True}
-    page = dp.private_evaluate(Y, y_score=SCORE, epsilon=1e6, random_state=5, **once)
+    page = scored(epsilon=1e6, random_state=5, **once)
     weights, predicted = 1 / np.bincount(IDS)[IDS], SCORE >= 0.5
     for name, exact in (
         ("accuracy", metrics.accuracy_score),
@@ -215,5 +213,5 @@ def test_numbers_of_persons_speak_of_people_and_are_stored_and_required():
     assert part.expected_error == pytest.approx(few["labels"].expected_error)
     again = type(page).from_json(page.to_json())
     assert again[name].population_interval() == page[name].population_interval()
-    assert numbers(again) == numbers(page)
+    assert values(again) == values(page)
     assert "each person once" in page.to_html()

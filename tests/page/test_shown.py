@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from helpers import loop_over, seeded
+from pages import column, sections, tables_of
 
 import dp_metrics as dp
 from dp_metrics.page.contents import CANNOT_TELL
@@ -173,18 +174,18 @@ def test_numbers_that_are_too_noisy_are_in_json_only(noisy):
     hidden = noisy["recall in 'b'"]
     assert not rows[hidden.name]["shown"]
     assert rows[hidden.name]["value"] == hidden.value
-    (of_groups,) = [section for section in noisy.sections if section.title == "For whom"]
-    for row in of_groups.tables[0].rows:
-        for metric, cell in zip(of_groups.tables[0].columns[2:], row[2:], strict=True):
+    of_groups = sections(noisy)["For whom"].tables[0]
+    for row in of_groups.rows:
+        for metric, cell in zip(of_groups.columns[2:], row[2:], strict=True):
             one = noisy[f"{metric} in {row[0].text!r}"]
             assert cell.text.startswith(TOO_NOISY) == (cell.kind == "noise") == (not is_told(one))
             assert (cell.dots["value"] is None) == (cell.kind == "noise")
-    (required,) = [section for section in noisy.sections if section.title == "Requirements"]
-    told = {row[0].text: (row[1].text, row[2].text) for row in required.tables[0].rows}
-    assert told["specificity in 'b' >= 0.7"] == (TOO_NOISY, f"? {CANNOT_TELL}")
-    shown, answer = told["recall in 'b' >= 0.2"]
-    assert re.fullmatch(r"0\.\d\d to 1\.00", shown)  # of what is decided the range, without a number
-    assert answer == "✓ pass"
+    shown, answers = (column(sections(noisy)["Requirements"].tables[0], place) for place in (1, 2))
+    hidden_rule, told_rule = "specificity in 'b' >= 0.7", "recall in 'b' >= 0.2"
+    assert (shown[hidden_rule], answers[hidden_rule]) == (TOO_NOISY, f"? {CANNOT_TELL}")
+    # of what is decided the range, without a number
+    assert re.fullmatch(r"0\.\d\d to 1\.00", shown[told_rule])
+    assert answers[told_rule] == "✓ pass"
     marks = noisy.frame()["shown"].to_dict()
     assert marks == {name: is_told(one) for name, one in noisy.items()}
     assert {*marks.values()} == {True, False}
@@ -193,6 +194,7 @@ def test_numbers_that_are_too_noisy_are_in_json_only(noisy):
         assert f"{hidden.value:.3f}" not in text
 
 
+DIFFERENCES = "What may be concluded about differences"
 AGE = np.array(["young", "middle", "old"])[np.arange(N) % 3]
 OF_BOTH = {
     "sensitive_features": np.column_stack([AGE, GROUP]),
@@ -207,20 +209,11 @@ def crossed():
     return dp.private_evaluate(Y, epsilon=20.0, random_state=seeded(), unit_name="stay", **options, **OF_BOTH)
 
 
-def tables_of(page, title):
-    (section,) = [one for one in page.sections if one.title == title]
-    return {table.caption.partition(",")[0]: table for table in section.tables}
-
-
 def test_of_differences_a_page_says_what_is_sure_and_names_two_groups_only_if_there_are_no_more(crossed):
-    found = tables_of(crossed, "For whom")["What may be concluded about differences"]
-    said = {row[0].text: row[-1].text for row in found.rows}
+    said = column(tables_of(crossed, "For whom")[DIFFERENCES], -1)
     for name, text in said.items():
-        lower, upper = limits_of(crossed[name])
-        assert text.startswith("A sure difference: " if lower > 0 else ("Cannot tell", "Too noisy")), (
-            name,
-            upper,
-        )
+        is_sure = limits_of(crossed[name]).lower > 0
+        assert text.startswith("A sure difference: " if is_sure else ("Cannot tell", "Too noisy")), name
     ends = "measured lowest in 'young', highest in 'old'", "measured lowest in 'middle', highest in 'old'"
     assert said["recall difference by feature 1"] in [
         f"A sure difference: {one}. It does not tell why." for one in ends
@@ -230,8 +223,7 @@ def test_of_differences_a_page_says_what_is_sure_and_names_two_groups_only_if_th
     assert rows["recall"] is None
     two = {"sensitive_features": AGE == "old", "group_labels": [False, True]}
     alike = dp.private_evaluate(Y, y_score=np.where(AGE == "old", SCORE**0.25, SCORE), epsilon=20.0, **two)
-    found = tables_of(alike, "For whom")["What may be concluded about differences"]
-    said = {row[0].text: row[-1].text for row in found.rows}
+    said = column(tables_of(alike, "For whom")[DIFFERENCES], -1)
     assert said["recall difference"] == "A sure difference: lower in False. It does not tell why."
     assert said["prevalence difference"] == "Cannot tell: the range holds 0."
 
@@ -244,9 +236,8 @@ def test_a_page_has_few_notes_however_many_groups_there_are(crossed, noisy):
 
 
 def test_other_thresholds_are_told_as_by_the_released_scores(crossed):
-    (table,) = (
-        one for name, one in tables_of(crossed, "More numbers").items() if name.startswith("By other")
-    )
+    more = tables_of(crossed, "More numbers")
+    (table,) = (one for caption, one in more.items() if caption.startswith("By other"))
     assert len(table.rows) == 3
     for threshold, *cells in table.rows:
         at = crossed.released["scores"].at_threshold(float(threshold.text))
@@ -261,12 +252,12 @@ def test_parts_of_epsilon_add_up_as_they_are_written():
     page = dp.private_evaluate(
         Y, y_pred=Y, baseline=1 - Y, labels=[0, 1], epsilon=1, split={"labels": 7, "comparison": 1}
     )
-    rows = tables_of(page, "Cost and promise")["What this page cost"].rows
-    assert [row[1].text for row in rows] == ["0.875", "0.125"]
+    cost = column(tables_of(page, "Cost and promise")["What this page cost"], 1)
+    assert [*cost.values()] == ["0.875", "0.125"]
 
 
 def test_what_words_mean_is_told_of_those_that_a_page_has(crossed, noisy):
-    told = {row[0].text: row[1].text for row in tables_of(crossed, "Words")["Words of this page"].rows}
+    told, of_noisy = (column(tables_of(one, "Words")["Words of this page"], 1) for one in (crossed, noisy))
     assert CANNOT_TELL not in told  # there are no requirements
     assert told["epsilon"] == "How much a page may depend on one person: 0 is not at all."
     rows = tables_of(crossed, "How good")["All records"].rows
@@ -274,10 +265,9 @@ def test_what_words_mean_is_told_of_those_that_a_page_has(crossed, noisy):
     assert beside["recall"] == "of stays that <came> back, the share that is found"
     assert not beside.keys() & told.keys()
     assert all(beside.values())
-    of_noisy = {row[0].text for row in tables_of(noisy, "Words")["Words of this page"].rows}
-    assert {CANNOT_TELL, TOO_NOISY} <= of_noisy
-    assert "of stays that &lt;came&gt; back" in crossed.to_html()
-    assert "of stays that &lt;came&gt; back" in crossed.to_markdown()
+    assert {CANNOT_TELL, TOO_NOISY} <= of_noisy.keys()
+    for text in (crossed.to_html(), crossed.to_markdown()):
+        assert "of stays that &lt;came&gt; back" in text
 
 
 def test_a_name_that_a_page_does_not_have_is_answered_with_the_closest_one(noisy):
@@ -293,8 +283,8 @@ def test_dots_are_lines_and_circles_within_cells_and_no_images(noisy):
     pictures = re.findall(r"<svg.*?</svg>", html)
     assert len(pictures) > 30
     assert all('class="dots" aria-hidden="true"' in one and "<text" not in one for one in pictures)
-    dots = [cell.dots for section in noisy.sections for table in section.tables
-            for row in table.rows for cell in row if cell.dots is not None]  # fmt: skip
+    rows = [row for section in noisy.sections for table in section.tables for row in table.rows]
+    dots = [cell.dots for row in rows for cell in row if cell.dots is not None]
     assert html.count("<circle") == sum(one["value"] is not None for one in dots)
     assert html.count('class="unsure"') == sum(one["value"] is None for one in dots) > 0
     assert "<svg" not in noisy.to_markdown()
@@ -312,13 +302,11 @@ def test_largest_differences_hold_all_at_once(noisy):
 def test_ranges_of_the_noise_alone_say_so_and_means_say_which_way_they_err():
     target = rng.normal(size=N)
     page = dp.private_evaluate(target, target + rng.standard_t(3, N), task="regression", epsilon=4.0)
-    (good,) = [section for section in page.sections if section.title == "How good"]
-    numbers, ways = good.tables
+    numbers, ways = sections(page)["How good"].tables
     only = numbers.notes.index("About these records only, not about all people like these.") + 1
-    told = {row[0].text: row[2].text for row in numbers.rows}
+    told, errs = column(numbers, 2), column(ways, 1)
     assert {name for name, text in told.items() if f"[{only}]" in text} == {"mae", "mse", "rmse"}
     assert re.fullmatch(r"0\.\d\d to 0\.\d\d", told["share too high"])
-    errs = {row[0].text: row[1].text for row in ways.rows}
     assert errs["share too high"] == errs["median absolute error"] == "Either way."
     assert errs["mse"].startswith("Usually too low")
     assert errs["r2"].startswith("Usually too high")
