@@ -846,6 +846,7 @@ ROWS = [
          for race, old in (([None, *RACE[1:].tolist()], [True] * 600), (RACE.tolist(), [None] + [True] * 599))
      ]),
     # pages
+    (lambda: page()["recal"], KeyError, r"no number 'recal'.*Did you mean 'recall'"),
     (lambda: page().plot("pie"), ValueError, "has the pictures 'confusion matrix'"),
     (lambda asked: page().check(asked),
      ValueError, "requirement|No page has",

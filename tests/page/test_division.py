@@ -103,21 +103,6 @@ def test_less_takes_the_place_of_more():
     assert [part.name for part in divided([more], Fraction(1), None).parts] == ["more"]
 
 
-def test_nothing_is_left_out_of_an_unknown_number_of_records():
-    plan = divided(portions(1, 1e9), Fraction(1), None)
-    assert [part.name for part in plan.parts] == ["a", "b"]
-    assert plan.left_out == ()
-    assert {part.expected_error for part in plan.parts} == {None}
-
-
-def test_more_records_or_epsilon_leave_out_no_more():
-    for fixed in (0.3, 1.0, 3.0):
-        held = [{part.name for part in page_plan(n, fixed).parts} for n in (300, 1_000, 10_000, 40_000)]
-        assert [len(names) for names in held] == sorted(len(names) for names in held)
-    assert len(page_plan(40_000, 0.3).parts) == len(BINARY)
-    assert len(page_plan(300, 0.3).parts) < len(BINARY)
-
-
 @pytest.mark.parametrize("way", ["replace_one", "add_or_remove_one"])
 def test_values_sizes_of_classes_and_of_groups_never_decide(way):
     guess = {} if way == "replace_one" else {"n": 200}
@@ -134,17 +119,6 @@ def test_a_guess_is_used_where_the_number_of_records_is_private_and_nowhere_else
     assert len(page_plan(5_000, 1, **private, n=100).parts) < len(page_plan(1, 1, **private, n=3_000).parts)
     assert {one.about for one in page_plan(9, 1, **private).left_out} == {"Which model is better"}
     assert page_plan(300, 1, n=10**6) == page_plan(300, 1)
-
-
-# ---- split -------------------------------------------------------------------------------------------------
-
-
-def test_a_split_holds_these_releases_and_no_others_however_noisy():
-    plan = page_plan(100, 0.01, split={"loss": 1, "scores": 3})
-    assert costs(plan) == {"scores": Fraction(3, 400), "loss": Fraction(1, 400)}
-    assert plan.left_out == ()
-    assert plan["scores"].expected_error > 0.1
-    assert plan == page_plan(100, 0.01, split={"loss": 20, "scores": 60.0})
 
 
 # ---- the errors that it expects ----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from cases import PRIVATE_N
 from helpers import loop_over
 from pages import sections
 
@@ -33,7 +34,7 @@ WORDS = {
 
 
 def page_of(score=SCORE, **options):
-    return dp.private_evaluate(Y, y_score=score, epsilon=3.0, **options)
+    return dp.private_evaluate(Y, y_score=score, **{"epsilon": 3.0, **options})
 
 
 def test_every_form_of_a_page_has_the_same_heading_and_sentences():
@@ -74,11 +75,9 @@ def test_public_numbers_have_all_digits_that_were_given():
     assert "are within 1234567.25" in targets.summary[0]
 
 
-def test_words_that_nobody_gave_read_well():
-    page = page_of()
-    assert list(page.header) == ["Decision", "Positive label", "Records", "Protected", "Privacy", "Released"]
-    assert page.summary[0].startswith("Of 100 records that have the label 1, the model flags about ")
-    assert page.summary[3] == "No other model was given, so nothing is compared."
+def test_a_header_without_words_tells_what_there_is():
+    told = ["Decision", "Positive label", "Records", "Protected", "Privacy", "Released"]
+    assert [*page_of().header] == told
 
 
 @loop_over(
@@ -91,6 +90,7 @@ def test_a_unit_has_the_plural_of_its_ending_if_none_was_given(unit, units):
     assert check_words({"unit_name": (unit, "many")})["unit_name"] == (unit, "many")
 
 
+LACE = {"baseline": OTHER, "baseline_name": "LACE"}
 IN_PAIRS, PUBLIC = {"groups": np.arange(N) // 2}, {**BY_SEX, "membership": "public"}
 
 
@@ -99,7 +99,7 @@ IN_PAIRS, PUBLIC = {"groups": np.arange(N) // 2}, {**BY_SEX, "membership": "publ
     ("options", "whose"),
     [
         ({}, "whether your record or another one was used is"),
-        ({"neighboring": "add_or_remove_one"}, "whether your record was among the records is"),
+        (PRIVATE_N, "whether your record was among the records is"),
         (PUBLIC, "whether your record or another one of its group was used is"),
         ({**PUBLIC, **IN_PAIRS}, "whether your records or other ones of their groups were used is"),
         (IN_PAIRS, "whether your records or other ones were used is"),
@@ -113,22 +113,31 @@ def test_the_promise_is_rounded_up_and_about_what_neighbours_are(epsilon, option
     assert page.to_dict()["promise"] == page.summary[4]
 
 
-def test_what_is_too_noisy_shows_no_number():
-    page = dp.private_evaluate(Y[:30], y_score=SCORE[:30], epsilon=0.2, split={"labels": 1})
-    assert page.summary[0] == "All is too noisy to tell how good the model is."
-    assert "numbers are too noisy to tell" in page.summary[2]
+GOOD, WHOM, SURE, BETTER, _ = range(5)  # the sentences
+NOISE = {"epsilon": 0.0015}
 
 
 @loop_over(
-    ("part", "said"),
+    ("only", "options", "sentence", "said"),
     [
-        ("scores", r"The roc auc is about 0\.\d+ \(0\.\d+ to [01]\.\d+\)\."),
-        ("loss", r"The brier score is about 0\.\d+ \(0\.\d+ to 0\.\d+\)\."),
-        ("comparison", r"Nothing was released that tells how good the model is\."),
+        (None, {}, GOOD, "Of 100 records that have the label 1, the model flags about "),
+        ("labels", NOISE, GOOD, r"All is too noisy to tell how good the model is\.$"),
+        ("labels", NOISE, SURE, ".*numbers are too noisy to tell"),
+        ("scores", {}, GOOD, r"The roc auc is about 0\.\d+ \(0\.\d+ to [01]\.\d+\)\.$"),
+        ("loss", {}, GOOD, r"The brier score is about 0\.\d+ \(0\.\d+ to 0\.\d+\)\.$"),
+        ("comparison", LACE, GOOD, r"Nothing was released that tells how good the model is\.$"),
+        ("loss", BY_SEX, WHOM, r"Groups of people were given, but nothing was released about them\.$"),
+        (None, PRIVATE_N, SURE, r".*; but those of the Brier score are about these records only\.$"),
+        (None, {}, BETTER, r"No other model was given, so nothing is compared\.$"),
+        (None, LACE | PRIVATE_N, BETTER, "LACE was given, but nothing was released that compares the two"),
+        ("labels", {"baseline": OTHER}, BETTER, "The other model was given"),
     ],
 )
-def test_a_page_without_labels_tells_what_it_has(part, said):
-    assert re.fullmatch(said, page_of(baseline=OTHER, split={part: 1}).summary[0])
+def test_a_sentence_says_what_there_is_and_not_that_what_was_left_out_is_missing(
+    only, options, sentence, said
+):
+    page = page_of(**options, split=None if only is None else {only: 1})
+    assert re.match(said, page.summary[sentence])
 
 
 @pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
@@ -152,9 +161,7 @@ def test_groups_differ_surely_or_nothing_is_said_of_them():
 
 
 def test_the_sentence_about_ranges_is_true_of_all_that_are_shown():
-    hidden = page_of(neighboring="add_or_remove_one").summary[2]
-    assert hidden.endswith("; but those of the Brier score are about these records only.")
-    options = {"task": "regression", "epsilon": 3.0, "neighboring": "add_or_remove_one"}
+    options = {"task": "regression", "epsilon": 3.0, **PRIVATE_N}
     targets = dp.private_evaluate(TARGET, TARGET + rng.standard_normal(N), **options)
     assert "the median error" not in targets.summary[2]  # it is not told
     assert re.search("; 1 of 5 numbers is too noisy to tell", targets.summary[2])
@@ -164,17 +171,6 @@ def test_the_sentence_about_ranges_is_true_of_all_that_are_shown():
     assert [once in one.summary[2] for one in (persons, compared, of_records)] == [True, True, False]
     intro = sections(persons)["How good"].sentence
     assert "among all people like these, noise and chance included, unless a note says otherwise." in intro
-
-
-def test_what_was_given_and_left_out_is_not_said_to_be_missing():
-    few = dp.private_evaluate(
-        Y[:60], y_score=SCORE[:60], sensitive_features=SEX[:60], group_labels=["f", "m"], epsilon=1.0
-    )
-    assert few.plan.left_out
-    assert few.summary[1] == "Groups of people were given, but nothing was released about them."
-    hidden = page_of(baseline=OTHER, baseline_name="LACE", neighboring="add_or_remove_one")
-    assert hidden.summary[3] == "LACE was given, but nothing was released that compares the two."
-    assert page_of(baseline=OTHER, split={"labels": 1}).summary[3].startswith("The other model was given")
 
 
 @pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")

@@ -9,6 +9,7 @@ import math
 import warnings
 from functools import partial
 
+import cases
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -164,7 +165,7 @@ FORMS = {
     "probabilities": ({"y_proba": THREE, "labels": [0, 1, 2], **BY_GROUP}, Y3),
     "targets": ({"y_pred": SCORE, "baseline": SCORE, **REGRESSION, **BY_GROUP}, SCORE),
 }
-WAYS = [{}, {"membership": "public"}, {"neighboring": "add_or_remove_one"}]
+WAYS = [*cases.WAYS.values()]
 NAMED = ("y_true", "y_pred", "y_score", "y_proba", "baseline")
 ODD = [98765, "98765 Main Street", math.nan, math.inf, None, 98765 * 10**400]
 
@@ -238,9 +239,9 @@ def test_nothing_raises_after_the_spend(form, seeds):
             warnings.simplefilter("ignore")
             page = dp.private_evaluate(y_true, **options, accountant=budget, split=split)
             assert budget.spent == options["epsilon"]
-            for number in page.numbers.values():
-                assert isinstance(number.value, float)
-                for ask in (number.noise_interval, number.population_interval):
+            assert all(isinstance(number.value, float) for number in page.numbers.values())
+            for told in (*page.numbers.values(), *page.results):
+                for ask in (told.noise_interval, told.population_interval):
                     with contextlib.suppress(ValueError):  # there are none, for a reason
-                        lower, upper = ask(0.9)
-                        assert lower <= upper, (seed, number.name)
+                        lower, upper = ask(confidence=0.9)
+                        assert np.less_equal(lower, upper).all(), (seed, told)
