@@ -3,6 +3,7 @@
 from fractions import Fraction
 from functools import partial
 
+import frames
 import numpy as np
 import pytest
 from cases import WAYS
@@ -28,19 +29,19 @@ METRICS = {
 pytestmark = pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 
 
+frame_of = partial(frames.frame, p=P, y=Y)
+
+
 def crossed(metrics=METRICS, epsilon=3.0, **options):
-    features = {"sensitive_features": np.column_stack(FEATURES), "group_labels": LABELS}
-    return dp.PrivateMetricFrame(metrics=metrics, y_true=Y, y_pred=P, epsilon=epsilon, **features, **options)
+    return frame_of(metrics, by=np.column_stack(FEATURES), group_labels=LABELS, epsilon=epsilon, **options)
 
 
 @loop_over("way", WAYS)
 @loop_over("feature", [0, 1])
 def test_without_noise_it_is_the_frame_of_that_feature(feature, way):
     frame = crossed(epsilon=300.0, random_state=seeded(), **WAYS[way]).margin(feature)
-    alone = dp.PrivateMetricFrame(
-        metrics=METRICS, y_true=Y, y_pred=P, sensitive_features=FEATURES[feature],
-        group_labels=LABELS[feature], epsilon=300.0, random_state=seeded(), **WAYS[way],
-    )  # fmt: skip
+    of_one = {"by": FEATURES[feature], "group_labels": LABELS[feature], **WAYS[way]}
+    alone = frame_of(METRICS, epsilon=300.0, random_state=seeded(), **of_one)
     assert [*frame.by_group] == LABELS[feature]
     for group, values in alone.by_group.items():
         assert frame.by_group[group] == pytest.approx(values)
@@ -122,10 +123,7 @@ def test_limits_of_all_records_hold_and_among_people_are_nearly_those_of_one_rel
 
 def test_limits_of_all_records_are_those_of_the_table_before_it_was_split():
     """Two groups by one set of labels: the joined table has the noise of the whole one, and its public n."""
-    frame = dp.PrivateMetricFrame(
-        metrics="accuracy", y_true=Y, y_pred=P, sensitive_features=SEX, group_labels=["f", "m"], epsilon=0.1,
-        random_state=seeded(),
-    )  # fmt: skip
+    frame = frame_of("accuracy", by=SEX, group_labels=LABELS[0], epsilon=0.1, random_state=seeded())
     union = frame._entries[""].overall.result
     assert (union.released.public_n, union.parts[0].others) == (N, 0)
     assert frame.noise_interval(of="overall", simultaneous=True) == frame.noise_interval(of="overall")
@@ -138,10 +136,8 @@ def test_limits_of_all_records_are_those_of_the_table_before_it_was_split():
 
 def test_a_group_that_all_know_to_be_empty_adds_nothing():
     here = ~((SEX == "f") & (AGE == "65-"))
-    frame = dp.PrivateMetricFrame(
-        metrics="recall", y_true=Y[here], y_pred=P[here], epsilon=300.0, membership="public",
-        sensitive_features=np.column_stack([SEX[here], AGE[here]]), group_labels=[["f", "m", "x"], LABELS[1]],
-    )  # fmt: skip
+    known = {"by": np.column_stack(FEATURES)[here], "group_labels": [["f", "m", "x"], LABELS[1]]}
+    frame = frame_of("recall", p=P[here], y=Y[here], **known, membership="public", epsilon=300.0)
     margin = frame.margin(0)
     assert margin.by_group["f"] == pytest.approx(np.mean(P[here & (SEX == "f") & (Y == 1)] == 1))
     assert margin.note["x"] == "This group has no records."

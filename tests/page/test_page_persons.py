@@ -122,19 +122,26 @@ def test_limits_of_a_median_are_of_these_records_and_closer_than_those_of_all_pe
         median.population_interval()
 
 
-@loop_over(("kind", "equal_groups"), [("labels", False), ("labels", True), ("targets", False)])
-def test_models_are_compared_on_persons(kind, equal_groups):
+OTHER = {"y_score": SCORE, "baseline": 1 - SCORE}
+LABELS_OF_BOTH = 1 * (SCORE >= 0.5), 1 * (1 - SCORE >= 0.5)
+FLAT = np.full(N, 0.4)
+
+
+@loop_over(
+    ("given", "compared", "loss"),
+    [
+        (OTHER, LABELS_OF_BOTH, "zero_one"),
+        ({**OTHER, "equal_groups": True}, LABELS_OF_BOTH, "zero_one"),
+        ({"y_pred": SCORE, "baseline": FLAT, "task": "regression"}, (SCORE, FLAT), "mae"),
+    ],
+)
+def test_models_are_compared_on_persons(given, compared, loss):
     most = 3
     kept = np.array([np.sum(IDS[:at] == IDS[at]) < most for at in range(N)])
     persons = np.unique(IDS[kept]).size
-    given = {"labels": {"y_score": SCORE}, "targets": {"y_pred": SCORE, "task": "regression"}}[kind]
-    if equal_groups:
-        given["equal_groups"] = True
-    other, loss = (np.full(N, 0.4), "mae") if kind == "targets" else (1 - SCORE, "zero_one")
-    one, of_other = (SCORE, other) if kind == "targets" else (1 * (SCORE >= 0.5), 1 * (other >= 0.5))
-    of_persons = {"groups": IDS, "max_records": most}
-    page = dp.private_evaluate(Y, baseline=other, **given, **of_persons, split={"comparison": 1}, **SEEDED)
-    alone = dp.private_compare(Y, one, of_other, loss=loss, **of_persons, **SEEDED)
+    of_persons = {"groups": IDS, "max_records": most, **SEEDED}
+    page = dp.private_evaluate(Y, **given, **of_persons, split={"comparison": 1})
+    alone = dp.private_compare(Y, *compared, loss=loss, **of_persons)
     found = page.released["comparison"]
     assert (found.estimate, found.interval, found.n, found.unit) == (
         alone.estimate, alone.interval, persons, "persons"
@@ -197,10 +204,8 @@ def test_numbers_of_persons_are_those_of_records_weighted_by_their_person():
 
 
 def test_numbers_of_persons_speak_of_people_and_are_stored_and_required():
-    page = dp.private_evaluate(
-        Y, y_score=SCORE, epsilon=4.0, groups=IDS, max_records=2, equal_groups=True,
-        requirements=["recall, each person once >= 0.2"],
-    )  # fmt: skip
+    once = {"groups": IDS, "max_records": 2, "equal_groups": True}
+    page = scored(epsilon=4.0, **once, requirements=["recall, each person once >= 0.2"])
     name = "recall, each person once"
     assert page.verdicts.answer == "pass"
     assert "among all people" in page[name].population_interval().about

@@ -84,10 +84,8 @@ def test_labels_may_come_with_scores_and_features_at_the_end():
     for data, options in (((Y,), {"y_pred": PRED}), ((Y, PRED), {})):
         options |= {"y_score": SCORE, "baseline": PRED, "features": (GROUP, PRED)}
         assert kinds(*data, **options) == found
-    assert kinds(Y3, y_pred=Y3, y_proba=THREE, baseline=Y3) == (
-        ("y_true", LABELS, PROBABILITIES, "baseline"),
-        LABELS,
-    )
+    found = ("y_true", LABELS, PROBABILITIES, "baseline"), LABELS
+    assert kinds(Y3, y_pred=Y3, y_proba=THREE, baseline=Y3) == found
     of_three = ("y_true", PROBABILITIES, "baseline"), PROBABILITIES
     for values in (THREE, pd.DataFrame(THREE), pl.DataFrame(THREE)):
         assert kinds(Y3, y_proba=values, baseline=values) == of_three

@@ -97,17 +97,12 @@ def test_all_metrics_of_pages_can_be_required():
 
 
 SEX, AGE = np.tile(["f", "f", "m", "m"], 1000), np.repeat(["young", "old"], 2000)
-TARGET = np.linspace(-3, 3, 4000)
+TARGET, THIRDS = np.linspace(-3, 3, 4000), np.full((4000, 3), 1 / 3)
 PAGES = {
     "labels": ((Y, PRED), {"labels": [0, 1]}, "recall", "labels"),
     "scores": ((Y,), {"y_score": PRED * 0.6 + 0.2}, "roc auc", "scores"),
     "edges": ((Y,), {"y_score": PRED * 1.0, "edges": [-1, 0.5, 2]}, "precision", "labels"),
-    "probabilities": (
-        (Y,),
-        {"y_proba": np.full((4000, 3), 1 / 3), "labels": [0, 1, 2]},
-        "accuracy",
-        "labels",
-    ),
+    "probabilities": ((Y,), {"y_proba": THIRDS, "labels": [0, 1, 2]}, "accuracy", "labels"),
     "targets": ((TARGET, TARGET), {"task": "regression", "bounds": (-3, 3)}, "mae", "absolute error"),
     "sides": ((TARGET, TARGET), {"task": "regression", "tolerance": 0.5}, "share within tolerance", "sides"),
     "baseline": ((Y, PRED), {"labels": [0, 1], "baseline": Y}, "f1", "labels"),

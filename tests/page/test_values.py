@@ -326,14 +326,12 @@ NOISY = {
 def test_exact_numbers_lie_between_the_limits_of_the_noise(kind, way):
     """Some 2,000 limits at 99.9999 %: one that misses is an alarm, by chance in one of 500 runs at most."""
     y_true, options = NOISY[kind]
-    exact = page(y_true, **options, **way, split={"labels by group": 1})
+    options = {**options, **way, "split": {"labels by group": 1}}
+    exact = page(y_true, **options)
     for seed in range(5):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            noisy = page(
-                y_true, **options, **way, split={"labels by group": 1}, epsilon=2.0,
-                random_state=SeededEntropy(seed),
-            )  # fmt: skip
+            noisy = page(y_true, **options, epsilon=2.0, random_state=SeededEntropy(seed))
         for name, number in noisy.numbers.items():
             lower, upper = number.noise_interval(0.999999)
             assert lower - 1e-9 <= exact[name].value <= upper + 1e-9, name
