@@ -238,8 +238,9 @@ def test_nothing_raises_after_the_spend(form, seeds):
             page = dp.private_evaluate(y_true, **options, accountant=budget, split=split)
             assert budget.spent == options["epsilon"]
             assert all(isinstance(number.value, float) for number in page.numbers.values())
-            of_noise = [one.noise_interval for one in page.numbers.values()]
-            of_people = [one.population_interval for one in (*page.numbers.values(), *page.results)]
+            released = (*page.numbers.values(), *page.results)
+            of_noise = [one.noise_interval for one in released]
+            of_people = [one.population_interval for one in released]
             for ask in of_noise + of_people:
                 with contextlib.suppress(ValueError):  # there are none, for a reason
                     lower, upper = ask(confidence=0.9)

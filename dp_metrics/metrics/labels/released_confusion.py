@@ -28,11 +28,12 @@ _TOO_LITTLE = (
     "{} does not tell all metrics of labels: release a confusion matrix or a classification report by "
     "`with_result`, and pass what that returns."
 )
+_OF_COUNTS = "These are counts that metrics of labels are made of, which have limits: ask for theirs."
 
 
 def counts_of_labels(layout: Layout, labels: LabelSet) -> Confusion:
     """Return what a query of these counts releases, as they are, for whoever makes metrics of them."""
-    return Confusion(layout, identity, labels, sizes_of_labels)
+    return Confusion(layout, identity, labels, sizes_of_labels, no_limits=_OF_COUNTS)
 
 
 def _of_counts(metric: Callable[..., R]) -> Callable[..., R]:
