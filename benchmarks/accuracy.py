@@ -89,7 +89,7 @@ def relative_error(
 ) -> float:
     """Return a mechanism's exact expected relative error on these records."""
     noise, stats = population.prepared(records, mechanism, epsilon, bounded=bounded)
-    value = stats.bounds(1, False).value
+    value = stats.bounds(0, False).value
     cap = np.inf if bounded else ERROR_CAP * value
     return float(mean_absolute_error(noise.law(stats, None), value, cap) / value)
 

@@ -127,7 +127,7 @@ def exact_errors(panel: Panel, name: str, subsamples: int) -> Floats:
     for row, sample in zip(errors, panel.subsamples(subsamples), strict=True):
         for column, epsilon in enumerate(EPSILONS.tolist()):
             noise, stats = panel.population.prepared(sample, mechanism, epsilon, bounded=bounded)
-            value = stats.bounds(1, False).value
+            value = stats.bounds(0, False).value
             row[column] = mean_absolute_error(noise.law(stats, None), value, ERROR_CAP * value) / value
     return errors.mean(axis=0)
 

@@ -225,7 +225,7 @@ class Prepared:
     @property
     def value(self) -> float:
         """The number without the noise."""
-        return self.stats.bounds(1, False).value
+        return self.stats.bounds(0, False).value
 
 
 def loss_query(values, cap=None, weights=None, groups=None, *, loss=identity, is_share=False) -> Known:

@@ -448,7 +448,7 @@ def _exact(law: Any, stats: Any, private_n: bool) -> tuple[Any, float]:
     """
     if isinstance(law, TableLaw):
         return stats.found.ravel(), 1.0
-    bounds = stats.bounds(1, private_n)
+    bounds = stats.bounds(0, private_n)  # of which only the metric itself is asked
     return bounds.value, bounds.output_range[1]
 
 

@@ -197,6 +197,13 @@ def test_the_error_of_a_share_of_a_private_number_of_records_is_that_of_two_coun
         assert low - 1e-12 <= told <= high + 1e-12
 
 
+def test_the_error_of_a_bounded_mean_of_a_private_number_of_records_is_that_of_two_sums():
+    """Noises L of scale 1 / epsilon move A / (A + B) = q by (1 - q) L - q L', each over n."""
+    q, n, epsilon = 0.3, 2000, 0.5
+    planned = dp.plan_release("mean", guess=q, n=n, epsilon=epsilon, bounds=(0, 1), **PRIVATE_N)
+    assert planned.error == pytest.approx((q**2 + q * (1 - q) + (1 - q) ** 2) / (n * epsilon), rel=0.02)
+
+
 def test_single_errors_are_capped_in_the_means_and_not_in_the_quantiles():
     free = dp.plan_release(dp.private_mse, guess=(TRUE, PRED), epsilon=0.2)
     capped = dp.plan_release(dp.private_mse, guess=(TRUE, PRED), epsilon=0.2, error_cap=0.01)
