@@ -373,7 +373,8 @@ def check_columns(array: NDArray[Any], name: str, expected: str = "1d or 2d") ->
         raise ValueError(f"{name} should be a {expected} array, got a {array.ndim}d array instead.")
 
 
-BLOCK = 1 << 14
+BLOCK_BITS = 15
+BLOCK = 1 << BLOCK_BITS
 """Records handled at once: small enough for the cache, large enough to hide the cost of a call."""
 
 

@@ -20,14 +20,14 @@ from typing import Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.arrays import BLOCK, in_blocks
+from dp_metrics.inputs.arrays import BLOCK, BLOCK_BITS, in_blocks
 from dp_metrics.inputs.options import MAX_FLOAT, Floats
 
 UNIT_BITS = 1074
 """A value v is the whole number v * 2**UNIT_BITS of units."""
 
-_SUM_BITS = 48
-_REST_FROM = 12
+_SUM_BITS = 62 - BLOCK_BITS
+_REST_FROM = BLOCK_BITS - 2
 _SQUARES_FROM = 16
 _ROW = 1 << 9
 # of the sums of the three slices, first, last and second, and of the products with those before it
@@ -116,26 +116,27 @@ LEVEL_BITS = 48
 LEVELS = 2047 << (52 - LEVEL_BITS)
 """Number of the levels that are floats; the next one is 2^1024."""
 
-_HALF = 24  # of the bits of a mantissa that differ within a level, those in its lower half
-_HALVES = (1 << _HALF) - 1
-_SUM = 38  # a float of 2^38 and a lower half; the sum of these halves in a block is below it too
+_LOW = 22  # of the bits of a mantissa that differ within a level, those in its lower part
+_LOWER = (1 << _LOW) - 1
+_UPPER = (1 << LEVEL_BITS) - (1 << _LOW)
+_SUM = _LOW + BLOCK_BITS  # a sum of lower parts in a block is below 2^37
 _OF_LOW = np.int64((1023 + _SUM) << 52)
-_OF_HIGH = np.int64((1023 + 52 - _HALF) << 52)
+_OF_HIGH = np.int64((1023 + 52 - _LOW) << 52)
 
 
 class LevelSums:
     """Counts and exact sums of non-negative floats by level, for blocks of at most `BLOCK` of them.
 
     The levels are numbered by the bits that they have. Values of one level share an exponent and the first
-    bits of the mantissa. Either half of the other bits is put into the last places of a float of one size,
-    without arithmetic: 2^38 and the lower half, 2^28 and the upper. The sum of the first in a block, below
-    2^53 and so exact, tells the count and the sum of the halves. In whole numbers of 64 bits there is room
-    for those of 2^38 records.
+    bits of the mantissa. The last 22 of the other bits, and those before them, are put into floats of one
+    size each, without arithmetic: 2^37 and the lower part, 2^30 and the upper. The sum of the first in a
+    block, below 2^53 and so exact, tells the count and the sum of the lower parts. In whole numbers of 64
+    bits there is room for the upper parts, of 26 bits, of 2^37 records.
     """
 
     def __init__(self) -> None:
         self._first, self._sums = 0, np.zeros((3, 0), dtype=np.int64)
-        self._numbers, self._halves = (np.empty(0, dtype=np.int64) for _ in range(2))
+        self._numbers, self._parts = (np.empty(0, dtype=np.int64) for _ in range(2))
 
     def add(self, block: Floats) -> None:
         """Count the values of one more block."""
@@ -143,8 +144,8 @@ class LevelSums:
         if size > BLOCK:
             raise ValueError("Longer blocks would lose bits.")
         if self._numbers.size < size:
-            self._numbers, self._halves = (np.empty(size, dtype=np.int64) for _ in range(2))
-        numbers, halves = self._numbers[:size], self._halves[:size]
+            self._numbers, self._parts = (np.empty(size, dtype=np.int64) for _ in range(2))
+        numbers, parts = self._numbers[:size], self._parts[:size]
         bits = np.ascontiguousarray(block).view(np.int64)
         np.right_shift(bits, LEVEL_BITS, out=numbers)
         first = int(numbers.min())
@@ -153,21 +154,21 @@ class LevelSums:
             np.right_shift(bits, LEVEL_BITS, out=numbers)
             first = int(numbers.min())
         numbers -= first
-        np.bitwise_and(bits, _HALVES << _HALF, out=halves)
-        halves |= _OF_HIGH
-        of_high = np.bincount(numbers, halves.view(np.float64)).astype(np.int64)
-        np.left_shift(bits, 52 - _SUM, out=halves)
-        halves &= _HALVES << (52 - _SUM)
-        halves |= _OF_LOW
-        of_low = np.bincount(numbers, halves.view(np.float64)).astype(np.int64)
+        np.bitwise_and(bits, _UPPER, out=parts)
+        parts |= _OF_HIGH
+        of_high = np.bincount(numbers, parts.view(np.float64)).astype(np.int64)
+        np.left_shift(bits, 52 - _SUM, out=parts)
+        parts &= _LOWER << (52 - _SUM)
+        parts |= _OF_LOW
+        of_low = np.bincount(numbers, parts.view(np.float64)).astype(np.int64)
         counts = of_low >> _SUM
         here = self._from(first, of_low.size)
         here[0] += counts
-        here[1] += of_high - (counts << (52 - _HALF))
+        here[1] += of_high - (counts << (52 - _LOW))
         here[2] += of_low & ((1 << _SUM) - 1)
 
     def _from(self, first: int, size: int) -> NDArray[np.int64]:
-        """Return counts, upper and lower halves of so many levels from one on, after making room for them."""
+        """Return counts, upper and lower parts of so many levels from one on, after making room for them."""
         held = self._sums.shape[1]
         known = self._first if held else first
         start, end = min(first, known), max(first + size, known + held)
@@ -182,7 +183,7 @@ class LevelSums:
         several = np.flatnonzero(self._sums[0])
         columns = self._sums[:, several].tolist()
         return {
-            number: (count, (high << _HALF) + low + count * level_mantissa(number)[0])
+            number: (count, (high << _LOW) + low + count * level_mantissa(number)[0])
             for number, count, high, low in zip((several + self._first).tolist(), *columns, strict=True)
         }
 
@@ -247,13 +248,13 @@ class BlockSums:
     Notes
     -----
     Error-free vector extraction (Rump, Ogita and Oishi 2008, doi:10.1137/050645671). Let |v| <= 2^e for every
-    v of a block of at most 2^14 values, and sigma = 1.5 * 2^(k + 52) with k < e. Then v + sigma is rounded to
+    v of a block of at most 2^15 values, and sigma = 1.5 * 2^(k + 52) with k < e. Then v + sigma is rounded to
     a multiple of 2^k, q = (v + sigma) - sigma is exact, and so is the rest v - q, at most 2^(k - 1) in size.
 
-    For sums k = e - 48. The bits of v + sigma, read as a whole number, are those of sigma plus q / 2^k,
+    For sums k = e - 47. The bits of v + sigma, read as a whole number, are those of sigma plus q / 2^k,
     because both have one exponent. They add up in whole numbers of 64 bits, in which the copies of sigma may
-    wrap around, but the sum of all q / 2^k has 62 bits. The rests of values from 2^(k + 12) on are multiples
-    of 2^(k - 40): every partial sum of them, in any order, has 53 bits, and is exact.
+    wrap around, but the sum of all q / 2^k has 62 bits. The rests of values from 2^(k + 13) on are multiples
+    of 2^(k - 39): every partial sum of them, in any order, has 53 bits, and is exact.
 
     For squares k = e - 22, and then k = e - 45 for the rests: three slices, which are up to 2^22 multiples
     of 2^(e - 22), 2^(e - 45) and, for values from 2^(e - 16) on, 2^(e - 68). Products of two have 44 bits, so
@@ -480,12 +481,15 @@ class Largest:
         """Look at values; `extreme` is the largest of them, or the smallest."""
         if self._capacity == 0 or not self._sign * extreme > self._threshold:
             return  # values at the threshold are already held `capacity` times over
-        if self._threshold == -np.inf:
-            values = self._sign * values
-        else:
-            beyond = values > self._threshold if self._sign == 1 else values < -self._threshold
-            values = self._sign * values[beyond.nonzero()]  # places are found faster than a mask is applied
-        self._parts.append(values)
+        if self._threshold == -np.inf:  # a few values tell which of the others may be among the largest
+            few = 2 * self._capacity + _SLACK
+            self._hold(values[:few])
+            values = values[few:]
+        beyond = values > self._threshold if self._sign == 1 else values < -self._threshold
+        self._hold(values[beyond.nonzero()])  # places are found faster than a mask is applied
+
+    def _hold(self, values: Floats) -> None:
+        self._parts.append(self._sign * values)
         self._held += values.size
         if self._held >= 2 * self._capacity + _SLACK:
             self._shrink()

@@ -59,7 +59,7 @@ def test_peak_memory_beyond_the_inputs_does_not_grow_with_them(name, form, integ
     peak = peak_of(partial(getattr(dp, f"private_{name}"), *data, epsilon=1.0))
     # sums by level, of which the spread of Brier scores is made, take 0.8 MB
     most = {"variance": IN_ORDER, "brier_score_loss": 3 * MEGABYTE}
-    assert peak <= most.get(name, 2 * MEGABYTE)
+    assert peak <= most.get(name, 3 * MEGABYTE)
 
 
 def test_peak_memory_of_an_update_does_not_grow_with_the_chunk(integers):
@@ -68,14 +68,14 @@ def test_peak_memory_of_an_update_does_not_grow_with_the_chunk(integers):
         of_losses = partial(Summary(dp.private_mse, capacity=capacity).update, y, p)
         # sums by level take 0.8 MB while a chunk is read
         assert peak_of(of_losses) <= 3 * MEGABYTE
-        assert peak_of(partial(Summary("variance", capacity=capacity).update, p)) <= 2 * MEGABYTE
+        assert peak_of(partial(Summary("variance", capacity=capacity).update, p)) <= 3 * MEGABYTE
 
 
 @pytest.mark.gate
 @loop_over("ends", [(0, 1), (1, 0), (1, 1)])
 def test_peak_memory_does_not_depend_on_the_order_of_the_records(ends):
     x = np.linspace(*ends, MANY)
-    assert peak_of(lambda: dp.private_mean_loss(x, epsilon=1.0, max_loss=2.0)) <= 2 * MEGABYTE
+    assert peak_of(lambda: dp.private_mean_loss(x, epsilon=1.0, max_loss=2.0)) <= 3 * MEGABYTE
     assert peak_of(lambda: dp.private_variance(x, epsilon=1.0)) <= IN_ORDER
 
 

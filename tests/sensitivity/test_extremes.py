@@ -16,6 +16,7 @@ from helpers import (
 )
 from hypothesis import given, strategies as st
 
+from dp_metrics.inputs.arrays import BLOCK
 from dp_metrics.inputs.options import MAX_FLOAT, Relation
 from dp_metrics.mechanisms import Adaptive
 from dp_metrics.quantities.base import TwoStages
@@ -74,13 +75,13 @@ def test_sums_by_level_are_those_of_brute_force(values, blocks):
 
 
 def test_sums_by_level_of_a_whole_block_lose_no_bit():
-    x = np.nextafter(np.full(1 << 14, 1.0625), 1.0)  # all mantissas nearly full, in one level
+    x = np.nextafter(np.full(BLOCK, 1.0625), 1.0)  # all mantissas nearly full, in one level
     sums = LevelSums()
     sums.add(x)
     ((number, (count, mantissas)),) = sums.found().items()
     assert (count, in_units(number, mantissas)) == (x.size, x.size * to_units(x[:1])[0])
     with pytest.raises(ValueError, match="blocks"):
-        sums.add(np.ones((1 << 14) + 1))
+        sums.add(np.ones(BLOCK + 1))
 
 
 # Clipped sums of losses
