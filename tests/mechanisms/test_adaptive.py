@@ -3,7 +3,6 @@
 import math
 from fractions import Fraction
 from functools import partial
-from itertools import product
 
 import numpy as np
 import pytest
@@ -16,9 +15,6 @@ from dp_metrics.mechanisms import Adaptive, adaptive
 
 ALWAYS = Adaptive(threshold=1e-9)  # two stages however few the records
 TOLERANCE = 1e-9  # probabilities of the drawn scale are computed in floats
-
-
-STAGES = ("hazard", "adaptive")
 
 
 @pytest.mark.parametrize(
@@ -61,8 +57,8 @@ def test_one_stage_below_a_third_of_the_threshold_and_two_from_the_threshold_on(
             assert "scale" in at.to_json()
     assert "scale" not in dp.with_result(dp.private_quantile)(x, 0.5, epsilon=5.0, bounds=(0, None)).drawn
     for metric in (dp.private_mean_loss, dp.private_variance):
-        one, two = (metric(x[:100], epsilon=1.0, mechanism=m, random_state=seeded()) for m in STAGES)
-        assert one == two
+        few = partial(metric, x[:100], epsilon=1.0)
+        assert few(random_state=seeded()) == few(mechanism="hazard", random_state=seeded())
 
 
 @pytest.mark.slow
@@ -106,23 +102,6 @@ def test_a_variance_is_clipped_at_a_tenth_more_than_the_square_but_never_above_t
     assert float(law.clipped(width)[1]) == width**2
     free = variance_query(x).prepare(ALWAYS).law()
     assert float(free.clipped(50.0)[1]) == pytest.approx(1.1 * 50.0**2, rel=1e-12)
-
-
-@loop_over("value", [0.0, 5e-324, 1e-300, 1e300, 1.7e308])
-def test_extreme_records_in_two_stages_give_finite_releases(value):
-    x = np.full(1000, value)
-    for options, metric in product(({}, PRIVATE_N), (dp.private_mean_loss, dp.private_variance)):
-        for records in (x, np.append(x, [0.0, 1.0, 1e308]), *([[]] if options else [])):
-            assert 0 <= metric(records, epsilon=4.0, mechanism=ALWAYS, **options) < np.inf
-
-
-def test_the_default_beats_hazard_and_laplace_noise_where_these_fail():
-    heavy = np.minimum(np.random.default_rng(0).pareto(1.5, 20_000), 1e4)
-    adaptive_, *others = (
-        dp.plan_release(dp.private_mean_loss, guess=(heavy,), epsilon=1.0, max_loss=1e4, mechanism=one).error
-        for one in ("adaptive", "hazard", "geometric")
-    )
-    assert adaptive_ < 0.8 * min(others)
 
 
 # The warning about releases that are mostly noise

@@ -26,7 +26,6 @@ from dp_metrics.mechanisms import (
     Hazard,
     InverseSensitivity,
     Laplace,
-    Mechanism,
     PiecewiseLaplace,
 )
 from dp_metrics.mechanisms._laws import mean_absolute_error
@@ -100,21 +99,18 @@ def test_distribution_functions_rise_from_0_to_1_and_quantiles_invert_them(kind)
                 law.quantile(wrong)
 
 
-@pytest.mark.parametrize("kind", ["hazard", "inverse_sensitivity", "piecewise_laplace", "laplace"])
+@pytest.mark.parametrize(
+    "kind", ["hazard", "hazard, coarse", "inverse_sensitivity", "piecewise_laplace", "laplace"]
+)
 def test_mean_absolute_errors_equal_an_integral_over_the_law(kind):
-    for bounds, epsilon in product(BOUNDED.values(), EPSILONS):
+    for bounds, epsilon in product(bounds_for(kind).values(), EPSILONS):
         law, (low, high) = CASES[kind].output_distribution(bounds, epsilon), bounds.output_range
+        all_of_it = math.inf if high < MAX else 5.0
         # E min(|T - v|, cap) = integral over a in (0, cap) of P(|T - v| > a)
         for value, cap in (
-            (bounds.value, math.inf),
-            (bounds.value, 0.01),
-            (0.7 * high, 0.3),
-            (-0.5, math.inf),
-            (-0.5, 0.6),
-            (high + 0.5, math.inf),
-            (high + 0.5, 1.0),
-            (low, 5.0),
-        ):
+            (bounds.value, all_of_it), (bounds.value, 0.01), (0.7, 0.3), (-0.5, all_of_it), (-0.5, 0.6),
+            (2.5, all_of_it), (2.5, 1.0), (low, 5.0),
+        ):  # fmt: skip
             top = min(cap, max(abs(value - low), abs(value - high)))
             fine = top * np.unique(np.concatenate([np.linspace(0, 1, 2001), np.geomspace(1e-9, 1, 2001)]))
             a = (fine[1:] + fine[:-1]) / 2
@@ -123,25 +119,6 @@ def test_mean_absolute_errors_equal_an_integral_over_the_law(kind):
             # a law that is nearly a point mass is as coarse as these steps
             assert mean_absolute_error(law, value, cap) == pytest.approx(expected, rel=2e-3, abs=1e-3 * top)
             assert isinstance(mean_absolute_error(law, value, cap), float)
-
-
-@pytest.mark.parametrize("kind", ["hazard, coarse", "above_threshold", "above_threshold, even"])
-def test_mean_absolute_errors_on_a_grid_equal_the_sum_over_its_points(kind):
-    for name in bounds_for(kind).keys() & {"mean", "variance", "unbounded mean"}:
-        bounds = bounds_for(kind)[name]
-        law = CASES[kind].output_distribution(bounds, 1.0)
-        points = law.grid.points(np.arange(law.grid.first, min(law.grid.last, law.grid.first + 20_000) + 1))
-        masses = np.diff(law.cdf(points), prepend=0)
-        for value, cap in (
-            (bounds.value, 1e-3),
-            (bounds.value, 1.0),
-            (3.3, 2.0 if name in UNBOUNDED else math.inf),
-        ):
-            beyond = (1 - masses.sum()) * min(cap, MAX)
-            expected = np.sum(np.minimum(np.abs(points - value), cap) * masses) + beyond
-            assert mean_absolute_error(law, value, cap) == pytest.approx(expected, rel=1e-3), name
-        if name in UNBOUNDED:
-            assert mean_absolute_error(law, bounds.value) > mean_absolute_error(law, bounds.value, 1.0)
 
 
 def entropies(kind):
@@ -197,17 +174,6 @@ def test_what_a_mechanism_cannot_serve_is_refused_before_anything_is_drawn(kind)
             mechanism.release(bounds, epsilon, NoEntropy())
         with pytest.raises(ValueError, match=words):
             mechanism.output_distribution(bounds, epsilon)
-
-
-@each_kind
-def test_mechanisms_are_frozen_and_equal_by_their_settings(kind):
-    mechanism = CASES[kind]
-    assert isinstance(mechanism, Mechanism)
-    assert mechanism == type(mechanism)(**vars(mechanism))
-    assert hash(mechanism) == hash(type(mechanism)(**vars(mechanism)))
-    assert "epsilon" not in vars(mechanism)
-    with pytest.raises(AttributeError):
-        mechanism.beta = 2.0
 
 
 # ---- the densities of the three that are drawn as floats, from their definitions -------------------------

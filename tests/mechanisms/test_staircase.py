@@ -7,7 +7,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from helpers import OfWhole, Words, assert_follows, loop_over
+from helpers import Words, loop_over
 from hypothesis import given, strategies as st
 
 from dp_metrics import _random
@@ -59,12 +59,6 @@ def test_the_mean_noise_is_the_stated_share_of_laplace_noise():
     steps, stated = 1 << 20, {0.5: 0.99, 1: 0.96, 2: 0.85, 4: 0.55}
     shares = {e: Staircase(Fraction(e), steps).expected * e / steps for e in stated}
     assert shares == pytest.approx(stated, abs=0.005)
-
-
-@loop_over(("epsilon", "steps"), [(Fraction(1, 2), 3), (Fraction(2), 10), (Fraction(5), 40)])
-def test_draws_follow_the_law(epsilon, steps):
-    law, entropy = Staircase(epsilon, steps), SeededEntropy(1)
-    assert_follows(np.array([law.draw(entropy) for _ in range(8000)]), OfWhole(law.cdf))
 
 
 @given(

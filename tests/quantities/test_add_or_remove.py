@@ -10,18 +10,13 @@ import numpy as np
 import pytest
 from cases import CASES, KINDS, valid
 from helpers import (
-    MAX,
     NoEntropy,
     loop_over,
-    loss_bounds,
     loss_query,
-    mean,
-    multisets,
     nearest,
     seeded,
     two_sided,
     var_bounds,
-    variance,
 )
 
 import dp_metrics as dp
@@ -35,61 +30,6 @@ from dp_metrics.sensitivity.output_bounds import FINENESS, ratio_sums
 pytestmark = pytest.mark.usefixtures("own_error_state")
 
 RELATION = {"neighboring": "add_or_remove_one"}
-
-
-def data_sets(domain, up_to):
-    return [x for n in range(up_to + 1) for x in multisets(domain, n)]
-
-
-def distance(a, b):
-    a, b = Counter(a), Counter(b)
-    return sum(((a - b) + (b - a)).values())
-
-
-DOMAINS = {
-    **{
-        (loss_bounds, mean, some): {"cap": some[-1]} for some in ((0, 1, 3), (0.0, 0.1, 0.7), (0.0, 0.3, 3.0))
-    },
-    **{
-        (var_bounds, variance, some): {"bounds": (float(some[0]), some[-1])}
-        for some in ((0, 1, 3, 7), (-0.3, 0.1, 3.3))
-    },
-}
-
-
-@pytest.mark.gate
-@pytest.mark.parametrize(("make", "exact", "domain"), DOMAINS)
-def test_bounds_are_the_extremes_over_all_data_sets_within_reach(make, exact, domain):
-    """Of a variance the upper ones contain these."""
-    capacity = 4 if exact is mean else 3
-    reachable = {y: exact(y) for y in data_sets(domain, 4 + capacity)}
-    for x in data_sets(domain, 4):
-        bounded, unbounded = (
-            make(x, **limit, capacity=capacity, private_n=True)
-            for limit in (DOMAINS[make, exact, domain], {})
-        )
-        assert bounded.value == unbounded.value == nearest(exact(x))
-        np.testing.assert_array_equal(bounded.lower, unbounded.lower)
-        assert (unbounded.upper == MAX).all()
-        assert (bounded.n, bounded.monotonic) == (None, False)
-        for rank in range(1, capacity + 1):
-            reach = [nearest(value) for y, value in reachable.items() if distance(x, y) <= rank]
-            if exact is mean:
-                assert (bounded.lower[rank - 1], bounded.upper[rank - 1]) == (min(reach), max(reach))
-                continue
-            assert bounded.lower[rank - 1] == nearest(least_variance(x, rank)) <= min(reach)
-            assert max(reach) <= bounded.upper[rank - 1] <= bounded.output_range[1]
-
-
-def least_variance(x, rank):
-    """Remove every subset and add copies of the mean of what is left, in exact arithmetic."""
-    best = []
-    for removed in range(min(rank, len(x)) + 1):
-        for kept in {y for y in data_sets(sorted(set(x)), len(x) - removed) if not Counter(y) - Counter(x)}:
-            if len(kept) == len(x) - removed:
-                added = [mean(kept)] * (rank - removed)
-                best.append(variance([*map(Fraction, kept), *added]))
-    return min(best)
 
 
 def test_numbers_of_drops_that_rounding_cannot_tell_apart_are_compared_exactly():

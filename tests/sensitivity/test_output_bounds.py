@@ -18,7 +18,6 @@ from helpers import (
     mean,
     multisets,
     nearest,
-    neighbour_pairs,
     replaced,
     var_bounds,
     variance,
@@ -36,79 +35,70 @@ BOUNDS = [
 ]  # fmt: skip
 
 
-def least_variance(x, rank):
-    """Replace any records, so many, by the mean of the others, in exact arithmetic."""
-    others = itertools.combinations(x, len(x) - rank)
-    return min(variance([*kept, *[mean(kept)] * rank]) for kept in others)
-
-
-# Small domains, every data set of which is tried; 0.1, 0.3 and 3.3 are not dyadic, so sums round.
-LOSS_DOMAINS = [((0, 1, 3), 4, 3), ((0.0, 0.1, 0.3, 0.7), 4, 0.7), ((0.0, 0.1, 3.0), 5, 3.0)]
-VALUE_DOMAINS = [((0, 1, 3, 7), 4), ((-0.3, 0.1, 0.3, 3.3), 4), ((0.0, 0.1, 1e8), 5)]
-RANKED = (0.0, 0.1, 0.7, 3.3)
+def least_variance(x, rank, *, private_n=False):
+    """Put the mean of the others for so many records, or drop some of these and add others; exactly."""
+    least = []
+    for dropped in range(min(rank, len(x)) + 1) if private_n else [rank]:
+        added = rank - dropped if private_n else rank
+        several = itertools.combinations(x, len(x) - dropped)
+        least += [variance([*kept, *[mean(kept)] * added]) for kept in several]
+    return min(least)
 
 
 def order_bounds(x, k, limit=MAX, capacity=10):
     return order_statistic_bounds(np.array(x, dtype=float), k, capacity, limit)
 
 
-MONOTONIC = [
-    *((loss_bounds, {"cap": cap}, {}, mean, some, n) for some, n, cap in LOSS_DOMAINS),
-    *(
-        (order_bounds, {"limit": 3.3, "k": k}, {"k": k}, lambda x, k=k: sorted(x)[k - 1], RANKED, 4)
-        for k in range(1, 5)
-    ),
-]
+def ranked(k):
+    """Return how the k-th smallest of values is tried: without and with a limit."""
+    return partial(order_bounds, k=k), {"limit": 3.3}, lambda x: Fraction(sorted(x)[k - 1])
 
 
-@loop_over(("make", "limited", "unlimited", "exact", "domain", "n"), MONOTONIC)
-def test_bounds_of_means_and_ranks_are_the_extremes_over_all_data_sets_within_reach(
-    make, limited, unlimited, exact, domain, n
-):
-    everything = multisets(domain, n)
-    for x in everything:
-        bounded, unbounded = make(x, **limited), make(x, **unlimited)
-        assert bounded.value == unbounded.value == nearest(Fraction(exact(x)))
+def within(some):
+    return {"bounds": (float(some[0]), some[-1])}
+
+
+# Small domains, every data set of which is tried; 0.1, 0.3 and 3.3 are not dyadic, so sums round.
+TRIED = {
+    "mean of whole numbers": (loss_bounds, {"cap": 3}, mean, (0, 1, 3), 4),
+    "mean": (loss_bounds, {"cap": 0.7}, mean, (0.0, 0.1, 0.3, 0.7), 4),
+    "mean of five": (loss_bounds, {"cap": 3.0}, mean, (0.0, 0.1, 3.0), 5),
+    **{f"rank {k}": (*ranked(k), (0.0, 0.1, 0.7, 3.3), 4) for k in range(1, 5)},
+    "variance of whole numbers": (var_bounds, within((0, 7)), variance, (0, 1, 3, 7), 4),
+    "variance": (var_bounds, within((-0.3, 3.3)), variance, (-0.3, 0.1, 0.3, 3.3), 4),
+    "variance of five": (var_bounds, within((0, 1e8)), variance, (0.0, 0.1, 1e8), 5),
+}
+
+
+@pytest.mark.parametrize("name", TRIED)
+@pytest.mark.parametrize("private_n", [False, True], ids=["replaced", "added"])
+def test_bounds_are_the_extremes_over_all_data_sets_within_reach(name, private_n):
+    """Of a variance they contain these."""
+    make, limit, exact, domain, n = TRIED[name]
+    if private_n and name.startswith("rank"):
+        return  # it would tell how many records there are
+    ranks = 3 if private_n else n
+    sizes, reached = (range(n + 1), range(n + ranks + 1)) if private_n else ([n], [n])
+    reachable = {y: exact(y) for size in reached for y in multisets(domain, size)}
+    for x in itertools.chain.from_iterable(multisets(domain, size) for size in sizes):
+        # how many records are replaced, or come and go
+        far = {y: distance(x, y) + private_n * distance(y, x) for y in reachable}
+        options = {"capacity": ranks, "private_n": True} if private_n else {}
+        bounded, unbounded = make(x, **limit, **options), make(x, **options)
+        assert bounded.value == unbounded.value == nearest(exact(x))
         np.testing.assert_array_equal(bounded.lower, unbounded.lower)
-        for rank in range(1, n + 1):
-            reach = [nearest(Fraction(exact(y))) for y in everything if distance(x, y) <= rank]
-            assert (bounded.lower[rank - 1], bounded.upper[rank - 1]) == (min(reach), max(reach))
-        k = unlimited.get("k", n)  # of a mean one unlimited record is enough
-        assert unbounded.upper.tolist() == sorted(x)[k:] + [MAX] * k
-
-
-@pytest.mark.parametrize(("domain", "n"), VALUE_DOMAINS)
-def test_variance_bounds_contain_all_data_sets_within_reach(domain, n):
-    limits = (float(min(domain)), float(max(domain)))
-    for x in multisets(domain, n):
-        bounded, unbounded = var_bounds(x, bounds=limits), var_bounds(x)
-        assert bounded.value == unbounded.value == nearest(variance(x))
-        np.testing.assert_array_equal(bounded.lower, unbounded.lower)
-        assert (unbounded.upper == MAX).all()
-        for rank in range(1, n + 1):
-            assert bounded.lower[rank - 1] == nearest(least_variance(x, rank))
-            reach = [nearest(variance(y)) for y in multisets(domain, n) if distance(x, y) <= rank]
-            assert bounded.lower[rank - 1] <= min(reach)
-            assert bounded.upper[rank - 1] >= max(reach)
-        assert (bounded.upper <= bounded.output_range[1]).all()
-
-
-NEIGHBOURS = [
-    *((some, n, [loss_bounds, partial(loss_bounds, cap=cap)]) for some, n, cap in LOSS_DOMAINS),
-    *((some, n, [var_bounds, partial(var_bounds, bounds=(some[0], some[-1]))]) for some, n in VALUE_DOMAINS),
-    (RANKED, 4, [partial(order_bounds, k=k, limit=3.3) for k in (1, 2, 4)]),
-]
-
-
-@pytest.mark.gate
-@pytest.mark.parametrize(("domain", "n", "kinds"), NEIGHBOURS)
-def test_scores_of_all_neighbours_differ_by_at_most_one_and_where_that_is_said_in_one_direction(
-    domain, n, kinds
-):
-    for (x, y), make, capacity in itertools.product(neighbour_pairs(domain, n), kinds, (1, 2, 5)):
-        pair = [make(data, capacity=capacity) for data in (x, y)]
-        assert pair[0].ranks == min(capacity, n)
-        check_neighbours(*pair)
+        for rank in range(1, ranks + 1):
+            reach = [nearest(value) for y, value in reachable.items() if far[y] <= rank]
+            lower, upper = bounded.lower[rank - 1], bounded.upper[rank - 1]
+            if exact is not variance:
+                assert (lower, upper) == (min(reach), max(reach))
+                continue
+            assert lower == nearest(least_variance(x, rank, private_n=private_n)) <= min(reach)
+            assert max(reach) <= upper <= bounded.output_range[1]
+        k = int(name[-1]) if name.startswith("rank") else len(x)  # of a mean one unlimited record is enough
+        assert unbounded.upper.tolist() == sorted(x)[k:] + [MAX] * (ranks - len(x[k:]))
+        assert bounded.n == (None if private_n else n)
+        assert bounded.monotonic == (exact is not variance and not private_n)
 
 
 @given(
