@@ -1,25 +1,31 @@
-"""Limits of ratios, of records and of people: exact enumeration of both misses; what metrics hand over."""
+"""Limits of ratios, of probabilities and of bounded means: exact enumeration of what they miss.
 
-import itertools
+And what metrics hand over.
+"""
+
+import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 from cases import RELATIONS
-from helpers import clopper_pearson, loop_over, seeded, slow_but
+from helpers import clopper_pearson, first_of, loop_over, loss_query, seeded, slow_but
 from hypothesis import example, given, settings, strategies as st
 from scipy.special import betaincinv
 from scipy.stats import binom
 
 import dp_metrics as dp
 from dp_metrics.mechanisms._laws import Staircase
+from dp_metrics.quantities.base import get_mechanism
 from dp_metrics.release import count_limits as module
 from dp_metrics.release.count_limits import (
     NoisyRatio,
     edge_limits,
     noise_limits,
     noisy_binomial_limits,
+    noisy_mean_limits,
     ratio_limits,
 )
 
@@ -56,9 +62,6 @@ def misses(size, p, rate, rest, left_out, each):
     return below, above, 1 - law.ravel()[kept].sum()
 
 
-slow = pytest.mark.slow
-
-
 # the last ones show that the order that grows is sure at a tenth of the miss
 PEOPLE = [(6, 0.7, 2.0, 1, EACH), (5, 0.9, 2.0, None, EACH), (7, 0.85, 2.0, None, EACH / 10)]
 MANY_PEOPLE = [
@@ -84,11 +87,8 @@ def test_limits_of_people_are_missed_as_rarely_as_promised(people, reach, finest
         assert max(below, above) > 0.0003
 
 
-def test_limits_are_those_of_the_reference():
-    found = ratio_limits(noisy(40, 10), EACH), ratio_limits(noisy(160, 40, Fraction(1, 20)), EACH)
-    assert np.ravel(found) == pytest.approx([0.65071, 0.91282, 0.61469, 0.99885], abs=1e-5)
+def test_limits_of_all_records_are_those_of_a_binomial_count_and_narrower_than_of_a_private_number():
     in_two = ratio_limits(noisy(872, 128, rest=0), EACH)
-    assert in_two == pytest.approx((0.84926, 0.89246), abs=1e-5)
     lower, upper = noisy_binomial_limits(872, 1000, 1.0, EACH)
     assert in_two[0] < lower < upper < in_two[1]  # which knows how many there are
     of_all = noisy(872, 128, rest=0, n=1000)
@@ -122,8 +122,8 @@ def test_a_number_of_records_is_at_most_the_public_one_and_has_the_limits_of_the
         (2, 11, (2, 1), 4, 1.5),
         (14, 14, (1, 3), 0, 1.5),
         (1, 0, (1, 1), 1, 4.0),  # here the noise is 0 with a probability above .95
-        pytest.param(40, 3, (1, 1), 7, 0.5, marks=slow),
-        pytest.param(25, 90, (1, 1), None, 0.3, marks=slow),
+        pytest.param(40, 3, (1, 1), 7, 0.5, marks=pytest.mark.slow),
+        pytest.param(25, 90, (1, 1), None, 0.3, marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("way", ["by table", "by blocks", "by corners"])
@@ -149,15 +149,6 @@ def test_limits_of_the_noise_are_missed_as_rarely_as_promised(a, b, cells, rest,
     assert np.max([*missed.values()]) <= EACH
     if way == "by table" and not is_clear and a + b > 10:
         assert np.max([*missed.values()]) > 0.01  # limits that never miss would be of no use
-
-
-def test_limits_of_the_noise_are_those_of_the_reference():
-    found = noise_limits(noisy(40, 10), EACH), noise_limits(noisy(40, -12), EACH)
-    assert np.ravel(found) == pytest.approx([0.73469, 0.87234, 0.90698, 1.0], abs=1e-5)
-    assert noise_limits(noisy(-5, -5), EACH) == (0.0, 1.0)
-    of_f1 = noise_limits(replace(noisy(40, 10), weights=(2.0, 1.0)), EACH)
-    assert of_f1 == pytest.approx((0.84706, 0.93182), abs=1e-5)
-    assert ratio_limits(noisy(40, -12), EACH)[0] == pytest.approx(0.86116, abs=1e-5)
 
 
 @settings(max_examples=40)
@@ -221,7 +212,7 @@ def test_a_public_number_of_records_helps():
     assert unknown[0] < known[0] < known[1] < unknown[1]
 
 
-@loop_over(("rate", "cells"), itertools.product([0.05, 0.5, 3.0], [1, 3]))
+@loop_over(("rate", "cells"), product([0.05, 0.5, 3.0], [1, 3]))
 def test_the_table_has_the_variance_of_the_noise(rate, cells):
     alone = noisy(0, 0, Fraction(rate), cells=(cells, 1), rest=None)
     places = np.arange(-alone.reach, alone.reach + 1)
@@ -251,9 +242,168 @@ def test_without_noise_they_are_clopper_and_pearsons_and_with_more_they_end():
         assert upper - lower == pytest.approx(high - low, rel=0.05 if a < 10 else 0.02)
     rates = Fraction(1, 10**4), Fraction(1, 10**30), Fraction(1, 10**400), Fraction(3000)
     counts = (10**9, 10**8), (10**60, 10**60), (-(10**400), 10**400), (50, 0)
-    for limits, rate, (a, b) in itertools.product((ratio_limits, noise_limits), rates, counts):
+    for limits, rate, (a, b) in product((ratio_limits, noise_limits), rates, counts):
         lower, upper = limits(noisy(a, b, rate), EACH)
         assert 0.0 <= lower <= upper <= 1.0
+
+
+# ---- a probability, and a bounded mean ----------------------------------------------------------------------
+
+
+def exact_cdf(count, n, p, q):
+    """Return P(X + N <= count) as a fraction, for a noise with weights q^|k|."""
+    total = Fraction(0)
+    for x in range(n + 1):
+        k = count - x
+        tail = q ** (-k) / (1 + q) if k < 0 else 1 - q ** (k + 1) / (1 + q)
+        total += math.comb(n, x) * p**x * (1 - p) ** (n - x) * tail
+    return total
+
+
+def test_the_law_is_that_of_the_sum_of_both_and_hardly_anything_of_it_is_left_out():
+    q = Fraction(math.exp(-0.4))
+    for p, count in product((Fraction(1, 1000), Fraction(1, 3), Fraction(97, 100)), (-3, 0, 11, 40, 43)):
+        exact = float(exact_cdf(count, 40, p, q))
+        assert module.noisy_binomial_cdf(count, 40, float(p), 0.4) == pytest.approx(
+            exact, rel=1e-12, abs=1e-17
+        )
+    for n, p in ((1, 0.5), (30, 1e-9), (1000, 0.2), (10**6, 0.37), (10**6, 1e-6)):
+        x, probabilities = module.binomial_law(n, p)
+        assert binom.cdf(x[0] - 1, n, p) + binom.sf(x[-1], n, p) <= 2 * math.exp(-40)
+        np.testing.assert_allclose(probabilities, binom.pmf(x, n, p), rtol=1e-7, atol=1e-25)
+    assert module.at_most(0.3) >= 0.3 * (1 + 1e-9)
+
+
+def coverage(n, rate, shares):
+    """Return the exact probability with which the interval of a clamped noisy count covers each share."""
+    ends = np.array([noisy_binomial_limits(count, n, rate, EACH) for count in range(n + 1)])
+    q, found = math.exp(-rate), []
+    for p in shares:
+        x = np.arange(n + 1)
+        pmf = binom.pmf(x, n, p)
+        away = x[:, np.newaxis] - x
+        law = pmf @ (np.tanh(rate / 2) * np.exp(-rate * np.abs(away)))
+        law[0], law[-1] = pmf @ q**x / (1 + q), pmf @ q ** (n - x) / (1 + q)
+        found.append(law[(ends[:, 0] <= p) & (p <= ends[:, 1])].sum())
+    return np.array(found)
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize(
+    ("n", "rate"),
+    [
+        *((100, rate) for rate in (0.1, 0.3, 1.0, 3.0)),
+        *(pytest.param(1000, rate, marks=pytest.mark.slow) for rate in (0.1, 3.0)),
+    ],
+)
+def test_coverage_is_exact(n, rate):
+    found = coverage(n, rate, np.linspace(0.2 / n, 1 - 0.2 / n, 200))
+    assert 0.95 <= found.min() < 0.957
+
+
+@loop_over(("n", "rate"), product([1, 7, 1000], [1e-300, 0.1, 40.0, 1e6]))
+def test_limits_are_ordered_symmetric_and_reach_the_ends(n, rate):
+    middle = range(0, n + 1, max(n // 20, 1))
+    ends = [noisy_binomial_limits(count, n, rate, EACH) for count in (-2, -1, *middle, n + 1, n + 2)]
+    lower, upper = np.array(ends).T
+    assert (np.diff(lower) >= 0).all()
+    assert (np.diff(upper) >= 0).all()
+    assert lower[:3].tolist() == [0.0] * 3
+    assert upper[-3:].tolist() == [1.0] * 3
+    np.testing.assert_allclose(lower, 1 - upper[::-1], atol=1e-15)
+    assert (lower <= upper).all()
+
+
+@loop_over("count", [0, 1, 372_000, 999_999])
+def test_a_million_records_without_noise_are_clopper_and_pearson(count):
+    n = 10**6
+    lower, upper = noisy_binomial_limits(count, n, 60.0, EACH)
+    assert binom.cdf(count, n, upper) == pytest.approx(EACH, rel=1e-6)
+    assert lower == 0 or binom.sf(count - 1, n, lower) == pytest.approx(EACH, rel=1e-6)
+
+
+LAWS = {
+    "0 or 1": ((0, 1), (0.9, 0.1)),
+    "hardly any": ((0, 1), (0.98, 0.02)),
+    "one value": ((0.3,), (1.0,)),
+    "three values": ((0, 0.5, 1), (0.5, 0.3, 0.2)),
+    "near the end": ((0.5, 1), (0.1, 0.9)),
+}
+
+
+def noisy_law(n, epsilon):
+    mean = loss_query(np.zeros(n), 1.0)
+    facts = mean.quantity.facts(mean.totals, 1)
+    return get_mechanism("geometric").output_distribution(facts.widest(), epsilon)
+
+
+def first_place(law, n, mean, side):
+    """Return the first place, counted from one end, whose limit on that side misses the mean."""
+
+    def misses(place):
+        number = place if side == 0 else law.grid.last - place
+        end = noisy_mean_limits(law, law.grid.point(number), n, EACH)[side]
+        return end > mean if side == 0 else end < mean
+
+    return first_of(range(law.grid.last + 1), misses)
+
+
+@pytest.mark.gate
+@loop_over("epsilon", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize(
+    ("name", "n"),
+    [
+        ("0 or 1", 20),
+        ("three values", 8),
+        *(pytest.param(name, 30, marks=pytest.mark.slow) for name in LAWS if name != "0 or 1"),
+    ],
+)
+def test_limits_of_a_bounded_mean_miss_no_more_than_stated(name, n, epsilon):
+    """By the exact law of the sum and of the noise."""
+    values, shares = LAWS[name]
+    mean, law = float(np.dot(values, shares)), noisy_law(n, epsilon)
+    sums = np.array([1.0])
+    of_one = np.zeros(11)
+    of_one[np.rint(np.array(values) * 10).astype(int)] = shares
+    for _ in range(n):
+        sums = np.convolve(sums, of_one)
+    places = np.rint(np.arange(sums.size) / (10 * n) * law.grid.last)
+    for side in (0, 1):
+        first = first_place(law, n, mean, side)
+        # noise is at least so much, counted from either end
+        needed = first - (places if side == 0 else law.grid.last - places)
+        miss = float(sums @ law.added.cdf(-needed)) if first <= law.grid.last else 0.0
+        assert miss <= EACH
+
+
+@loop_over(
+    ("n", "epsilon", "m", "lower", "upper"),
+    [
+        (1000, 1.0, 0.1, "0.0791", "0.1240"),
+        (1000, 0.1, 0.1, "0.0559", "0.1473"),
+        (10_000, 4.0, 0.5, "0.4883", "0.5117"),
+        (100, 100.0, 0.5, "0.3847", "0.6153"),
+        (10, 0.1, 0.5, "0.0000", "1.0000"),
+    ],
+)
+def test_limits_of_a_bounded_mean(n, epsilon, m, lower, upper):
+    law = noisy_law(n, epsilon)
+    found = noisy_mean_limits(law, law.grid.point(round(m * law.grid.last)), n, EACH)
+    assert tuple(f"{end:.4f}" for end in found) == (lower, upper)
+    mirrored = noisy_mean_limits(law, law.grid.point(round((1 - m) * law.grid.last)), n, EACH)
+    assert mirrored == pytest.approx((1 - found[1], 1 - found[0]), abs=1e-9)
+    wide, narrow = (
+        found[1] - found[0],
+        np.subtract(*noisy_binomial_limits(round(m * n), n, epsilon, EACH)[::-1]),
+    )
+    assert narrow <= wide <= 1.36 * narrow  # a share, whose law is known, has the narrower ones
+
+
+def test_limits_at_the_ends_of_the_range():
+    law = noisy_law(50, 1.0)
+    assert noisy_mean_limits(law, 0.0, 50, EACH)[0] == 0.0
+    assert noisy_mean_limits(law, 1.0, 50, EACH)[1] == 1.0
+    assert noisy_mean_limits(noisy_law(1, 1e-300), 0.5, 1, EACH) == (0.0, 1.0)
 
 
 # ---- what the metrics hand over ----------------------------------------------------------------------------
