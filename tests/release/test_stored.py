@@ -212,18 +212,6 @@ def test_a_stored_number_is_not_lost_where_its_warning_is_an_error(path):
         assert ask(accountant=budget) == number
 
 
-def test_an_exhausted_budget_still_answers(path):
-    for budget in (dp.PrivacyAccountant(1), dp.PrivacyAccountant(1, path)):
-        number = ask(accountant=budget)
-        with pytest.raises(ValueError, match=USED):
-            ask(accountant=budget)
-        with pytest.raises(dp.PrivacyBudgetError):
-            ask(accountant=budget, spend_name="y")
-    new_session()
-    with pytest.warns(dp.exceptions.StoredReleaseWarning):
-        assert ask(accountant=dp.PrivacyAccountant(1, path)) == number
-
-
 @pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.StoredReleaseWarning")
 @pytest.mark.parametrize("n_jobs", slow_but([1], [1, 2]))
 def test_no_two_folds_share_a_score_and_who_scores_again_pays_again(n_jobs, path):
