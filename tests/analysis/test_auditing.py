@@ -12,10 +12,9 @@ from helpers import loss_query, variance_query
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
-from dp_metrics.analysis.auditing import AUDITED, _candidate_probabilities, law_loss
+from dp_metrics.analysis.auditing import AUDITED, law_loss
 from dp_metrics.cli.main import main
 from dp_metrics.inference.loss_intervals import hazard_miss
-from dp_metrics.inputs.arrays import BLOCK
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Hazard
 from dp_metrics.metrics import METRICS
 
@@ -65,14 +64,6 @@ def rational_law(law):
             x = total / 256
             h.append(law.below * x**law.power if x <= 1 else 1 - (1 - law.below) / x**3)
     return [after - before for before, after in pairwise([*h, Fraction(1)])]
-
-
-def test_candidate_probabilities_agree_with_the_law_of_above_threshold():
-    bounds = loss_query(np.linspace(0, 1, 20), 1.0).output_bounds(AboveThreshold(beta=1.3))
-    law = AboveThreshold(beta=1.3).output_distribution(bounds, 1.0)
-    probabilities = _candidate_probabilities(law)
-    numbers = np.arange(law.grid.first, law.grid.last + 1)
-    np.testing.assert_allclose(np.cumsum(probabilities), law.index_cdf(numbers), atol=1e-11)
 
 
 # --- what must be rejected -------------------------------------------------------------------
@@ -128,12 +119,6 @@ def test_what_has_no_exact_comparison_is_refused():
     bounds = loss_query(np.ones(5)).output_bounds(AboveThreshold())
     with pytest.raises(TypeError, match="2000 candidates"):
         auditing.privacy_loss("above_threshold", bounds, bounds, epsilon=1.0)
-
-
-def test_data_of_more_than_a_block_keep_the_claim():
-    x = np.ones(BLOCK + 1)
-    y = np.r_[0.0, x[1:]]
-    assert auditing.release_loss(dp.private_mean_loss, [x], [y], epsilon=5.0, max_loss=1.0) <= 5.0
 
 
 @pytest.mark.slow

@@ -61,10 +61,7 @@ def test_the_mean_noise_is_the_stated_share_of_laplace_noise():
     assert shares == pytest.approx(stated, abs=0.005)
 
 
-@given(
-    st.fractions(Fraction(1, 10**9), Fraction(10**9), max_denominator=10**9),
-    st.integers(64, 256),
-)
+@given(st.fractions(Fraction(1, 10**9), Fraction(10**9), max_denominator=10**9), st.integers(64, 256))
 def test_bounds_of_the_exponential_enclose_it(exponent, bits):
     lower, upper = _random._exp_bounds(exponent, bits)
     if exponent > bits:

@@ -13,12 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import (
-    GridSearchCV,
-    cross_val_score,
-    cross_validate,
-    permutation_test_score,
-)
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate, permutation_test_score
 from sklearn.svm import LinearSVC
 
 import dp_metrics as dp

@@ -1,4 +1,4 @@
-"""neighboring="add_or_remove_one": brute-force bounds, and a private number of records."""
+"""neighboring="add_or_remove_one": a private number of records."""
 
 import itertools
 import math
@@ -9,15 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cases import CASES, KINDS, valid
-from helpers import (
-    NoEntropy,
-    loop_over,
-    loss_query,
-    nearest,
-    seeded,
-    two_sided,
-    var_bounds,
-)
+from helpers import NoEntropy, loop_over, loss_query, nearest, seeded, two_sided, var_bounds
 
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy

@@ -1,4 +1,7 @@
-"""Tables of counts: their sensitivity by enumeration, the exact loss of their noise, and plausible counts."""
+"""Tables of counts: their noise, plausible counts, and tables of too many cells.
+
+What each of them costs at most, `tests/test_privacy.py` says.
+"""
 
 import itertools
 import math
@@ -9,23 +12,14 @@ from functools import partial
 import dask.array as da
 import numpy as np
 import pytest
-from helpers import BOTH_RELATIONS, Known, all_of_labels, all_of_scores, loop_over
+from helpers import Known, all_of_labels, all_of_scores, loop_over
 from hypothesis import given, settings, strategies as st
 
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
-from dp_metrics.analysis.auditing import law_loss
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Geometric
-from dp_metrics.metrics.labels.layouts import (
-    Counts,
-    Ratio,
-    matrix_layout,
-    of_each_label,
-    of_one_label,
-    right_or_wrong,
-    whole,
-)
+from dp_metrics.metrics.labels.layouts import Counts, Ratio, of_each_label
 from dp_metrics.quantities import tables as count_table
 from dp_metrics.quantities.base import Totals
 from dp_metrics.quantities.tables import (
@@ -37,32 +31,12 @@ from dp_metrics.quantities.tables import (
     plausible_counts,
 )
 
-LAYOUTS = {
-    "right or wrong": lambda k: right_or_wrong(),
-    "matrix": whole,
-    "all of each label": lambda k: of_each_label(k, "missed", "wrong"),
-    "recall": lambda k: of_each_label(k, "missed"),
-    "precision": lambda k: of_each_label(k, "wrong"),
-    "errors of both kinds": lambda k: of_each_label(k, "either"),
-    "recall of one": lambda k: of_one_label(1, "missed"),
-    "precision of one": lambda k: of_one_label(1, "wrong"),
-    "f1 of one": lambda k: of_one_label(k - 1, "either"),
-    "usual": matrix_layout,
-}
-
 
 def law_of(counts, cells, is_partition, epsilon=Fraction(1), relation=Relation.REPLACE_ONE):
     """Return the law of a table of these counts."""
     table = Known(TableOf(cells, is_partition, lambda records: records.arrays[0]), counts)
     noise, stats = table.prepared(None, epsilon, relation=relation)
     return noise.law(stats)
-
-
-def counts_of(layout, labels, *records):
-    matrix = np.zeros((labels, labels), dtype=np.int64)
-    for record in records:
-        matrix[record] += 1
-    return layout.of(matrix)
 
 
 def test_as_many_records_are_missed_as_are_wrong_which_makes_mean_recalls_more_accurate():
@@ -84,24 +58,6 @@ def test_as_many_records_are_missed_as_are_wrong_which_makes_mean_recalls_more_a
         errors.append(np.abs(np.array(recalls) - 0.91))
     ours, theirs = np.mean(errors, axis=0)
     assert ours < 0.8 * theirs
-
-
-@loop_over("epsilon", [Fraction(1, 10), Fraction(1), Fraction(3)])
-@loop_over(("name", "labels", "relation"), itertools.product(LAYOUTS, [2, 3], BOTH_RELATIONS))
-def test_the_exact_loss_of_a_table_is_epsilon_and_no_more(name, labels, relation, epsilon):
-    layout = LAYOUTS[name](labels)
-    records = list(itertools.product(range(labels), repeat=2))
-
-    def law(*chosen):
-        counts = counts_of(layout, labels, (0, 0), (1, labels - 1), *chosen)
-        assert layout.read(counts.astype(float)).n == 2 + len(chosen)
-        assert not layout.is_partition or counts.sum() == 2 + len(chosen)
-        return law_of(counts, layout.cells, layout.is_partition, epsilon, relation)
-
-    ones = [(a,) for a in records]
-    pairs = [(one, ()) for one in ones] if relation.private_n else itertools.combinations(ones, 2)
-    losses = [law_loss(law(*a), law(*b)) for a, b in pairs]
-    assert 0.99 * float(epsilon) <= max(losses) <= float(epsilon)
 
 
 @loop_over(("cells", "zero_sum"), [(256, True), (257, False)])

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import CASES, KINDS, PRIVATE_N, valid
-from helpers import all_of_labels, later, messages, telling
+from helpers import later, messages, telling
 from sklearn.dummy import DummyClassifier
 
 import dp_metrics as dp
@@ -315,24 +315,6 @@ def test_a_loss_to_compare_by_is_the_same_by_each_of_its_names_with_its_keywords
     for other in ({"loss": "mae"}, {"loss": partial(dp.private_mae, bounds=(0, 2))}, {"loss": "mse"}):
         with pytest.raises(ValueError, match="another question"):
             ask(**other, accountant=later(path))
-
-
-def test_a_summary_asks_by_its_totals(path):
-    """Chunks have no order, and any chunks of as many records are one question; with a private number all."""
-    full = all_of_labels().update(Y, PRED)
-    halves = [all_of_labels().update(PRED[half], Y[half]) for half in (slice(50), slice(50, None))]
-    for relation, same, others in (
-        ("replace_one", halves[0].merge(halves[1]), [all_of_labels(), halves[1]]),
-        ("add_or_remove_one", all_of_labels(), []),
-    ):
-        ask = {"epsilon": 1.0, "spend_name": "x", "neighboring": relation}
-        first = full.release(**ask, accountant=PrivacyAccountant(1, f"{path} {relation}"))
-        with pytest.warns(StoredReleaseWarning):
-            again = same.release(**ask, accountant=later(f"{path} {relation}", 1))
-        assert (again.confusion_matrix() == first.confusion_matrix()).all()
-        for fewer in others:
-            with pytest.raises(ValueError, match=rf"number of records was {N} and is (0|70)\."):
-                fewer.release(**ask, accountant=later(f"{path} {relation}", 1))
 
 
 def test_how_persons_count_is_asked_of_records_in_chunks_too(path):

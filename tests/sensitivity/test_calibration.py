@@ -9,10 +9,7 @@ from helpers import multisets
 from dp_metrics.inputs.arrays import BLOCK
 from dp_metrics.quantities.ranks import total_gap
 from dp_metrics.sensitivity.exact import UNIT_BITS
-from dp_metrics.sensitivity.score_bounds import (
-    calibration_bounds,
-    calibration_excess,
-)
+from dp_metrics.sensitivity.score_bounds import calibration_bounds, calibration_excess
 
 HALF = np.array([0.5])
 RECORDS = list(itertools.product((0, 1), (0.0, 0.2, 0.5, 0.7, 1.0)))

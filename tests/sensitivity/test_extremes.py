@@ -6,14 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import (
-    BOTH_RELATIONS,
-    check_neighbours,
-    distances_of,
-    loop_over,
-    loss_query,
-    variance_query,
-)
+from helpers import BOTH_RELATIONS, check_neighbours, distances_of, loop_over, loss_query, variance_query
 from hypothesis import given, strategies as st
 
 from dp_metrics.inputs.arrays import BLOCK

@@ -18,6 +18,7 @@ from helpers import (
     mean,
     multisets,
     nearest,
+    neighbour_pairs,
     replaced,
     var_bounds,
     variance,
@@ -99,6 +100,14 @@ def test_bounds_are_the_extremes_over_all_data_sets_within_reach(name, private_n
         assert unbounded.upper.tolist() == sorted(x)[k:] + [MAX] * (ranks - len(x[k:]))
         assert bounded.n == (None if private_n else n)
         assert bounded.monotonic == (exact is not variance and not private_n)
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("name", TRIED)
+def test_scores_of_all_neighbours_differ_by_at_most_one_and_where_that_is_said_in_one_direction(name):
+    make, limit, _, domain, n = TRIED[name]
+    for pair, options, capacity in itertools.product(neighbour_pairs(domain, n), ({}, limit), (1, 2, 5)):
+        check_neighbours(*(make(x, capacity=capacity, **options) for x in pair))
 
 
 @given(
