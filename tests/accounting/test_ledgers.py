@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
 
-import joblib
 import pytest
 from helpers import later, new_session
 
@@ -128,18 +127,6 @@ def assert_no_use(accountant, error, match):
 
 
 # Other processes, without a path
-
-
-def spend_a_tenth(accountant):
-    accountant.spend(0.1, f"process {os.getpid()}")
-
-
-def test_without_path_joblib_says_to_pass_one():
-    with pytest.raises(pickle.PicklingError) as refusal:
-        joblib.Parallel(n_jobs=2)(joblib.delayed(spend_a_tenth)(PrivacyAccountant(1.0)) for _ in range(2))
-    first = str(refusal.value.__cause__).strip('\n"').splitlines()[0]
-    assert first.startswith("TypeError: A PrivacyAccountant without a path cannot be pickled, because")
-    assert first.endswith("pass path= to PrivacyAccountant to share one budget between processes.")
 
 
 @needs_fork
