@@ -26,6 +26,7 @@ from dp_metrics.mechanisms import (
     Hazard,
     InverseSensitivity,
     Laplace,
+    Mechanism,
     PiecewiseLaplace,
 )
 from dp_metrics.mechanisms._laws import mean_absolute_error
@@ -174,6 +175,17 @@ def test_what_a_mechanism_cannot_serve_is_refused_before_anything_is_drawn(kind)
             mechanism.release(bounds, epsilon, NoEntropy())
         with pytest.raises(ValueError, match=words):
             mechanism.output_distribution(bounds, epsilon)
+
+
+@each_kind
+def test_mechanisms_are_frozen_and_equal_by_their_settings(kind):
+    mechanism = CASES[kind]
+    assert isinstance(mechanism, Mechanism)
+    assert mechanism == type(mechanism)(**vars(mechanism))
+    assert hash(mechanism) == hash(type(mechanism)(**vars(mechanism)))
+    assert "epsilon" not in vars(mechanism)
+    with pytest.raises(AttributeError):
+        mechanism.beta = 2.0
 
 
 # ---- the densities of the three that are drawn as floats, from their definitions -------------------------

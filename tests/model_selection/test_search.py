@@ -235,7 +235,8 @@ def test_a_trial_costs_a_third_at_most_and_is_not_recorded(trials):
         return 1.0
 
     trials(3)
-    for epsilon in (1.0, 0.1, 2, Fraction(1, 3), np.float64(0.3), 1e-5):
+    # the nearest float to a third of 0.7 is above it
+    for epsilon in (1.0, 0.1, 0.7, 2, Fraction(1, 3), np.float64(0.3), 1e-5):
         seen.clear()
         accountant = dp.PrivacyAccountant(10)
         searched(metric=metric, greater_is_better=True, epsilon=epsilon, accountant=accountant)
