@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Unpack
 
@@ -24,7 +24,7 @@ from dp_metrics.inputs.options import MAX_FLOAT, Floats, check_count, check_max_
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import MeanSettings
-from dp_metrics.metrics.labels.counts import Confusion, of_ratio
+from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.labels.layouts import Ratio, right_or_wrong
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.release.query import Query
@@ -136,8 +136,13 @@ def _is_mean(released: ReleasedNumbers) -> bool:
 def share_of_records(normalize: Any, of_what: str, *, is_score: bool = False) -> ShareOfRecords:
     """Return what makes a result of the share of the records that a loss counts: see `_mean_or_sum`."""
     ratio = Ratio("recall", "binary", undefined=float(is_score))  # of no record none is wrong
-    counts = replace(
-        of_ratio(ratio, LabelSet.of(None)), layout=right_or_wrong(int(is_score)), of=f"The share of {of_what}"
+    counts = Confusion(
+        right_or_wrong(int(is_score)),
+        ratio,
+        LabelSet.of(None),
+        ratio.rests_on,
+        parts_of=ratio.parts,
+        of=f"The share of {of_what}",
     )
     result = partial(_mean_or_sum, normalize=bool(normalize), is_score=is_score)
     return ShareOfRecords(result=result, rises=not is_score, counts=counts, is_share=bool(normalize))
