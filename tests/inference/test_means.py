@@ -56,6 +56,13 @@ def test_half_a_width_is_finite_and_keeps_its_promise_whatever_is_drawn(n, epsil
     assert 0 < half < math.inf
 
 
+@loop_over("noise", [(1e-3, 1e-3), (1e-12, 0.01), (0.01, 1e-12)])
+def test_noises_of_two_sizes_count_by_their_root_mean_square(noise):
+    s = math.sqrt((0.05 + 3.2718 * math.hypot(*noise) / math.sqrt(2)) / 10_000)
+    half = mean_half_width(0.5, 0.2, 10_000, noise, 0.05)
+    assert normal_laplace_tail(half, s, noise[0]) == pytest.approx(0.05, rel=1e-4)
+
+
 UNREAD = partial(vector, name="x")
 
 
