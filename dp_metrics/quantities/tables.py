@@ -453,10 +453,8 @@ class CountsNoise:
         Where all noise has the sum 0 that is taken from independent noise less its mean, whose variances are
         a little larger.
         """
-        variances = np.repeat(
-            [0.5 / math.sinh(min(max(float(rate), 1e-150), 600.0) / 2) ** 2 for _, rate in self.rates],
-            [size for size, _ in self.rates],
-        )
+        sizes, rates = zip(*self.rates, strict=True)
+        variances = np.repeat([*map(noise_variance, rates)], sizes)
         both = float((variances * x) @ y)
         if self.zero_sum:
             both -= float(variances[0] * x.sum() * y.sum()) / self.together
@@ -503,6 +501,11 @@ class CountsNoise:
                 noise = noise[generator.exponential(size=times) > rates[-1] * np.abs(noise[:, -1])]
             kept.append(noise)
         return np.concatenate(kept)[:times] / self.units
+
+
+def noise_variance(rate: Fraction) -> float:
+    """Return the variance of the noise of a count, with a rate at which it is a positive float."""
+    return 0.5 / math.sinh(min(max(float(rate), 1e-150), 600.0) / 2) ** 2
 
 
 def saturated_counts(noisy: Any) -> Floats:

@@ -28,7 +28,7 @@ from dp_metrics.mechanisms._laws import (
 )
 from dp_metrics.mechanisms.geometric import spread_noise
 from dp_metrics.quantities.base import NoisyNumber
-from dp_metrics.quantities.tables import CountsNoise, largest_noise_of_sum, saturated_counts
+from dp_metrics.quantities.tables import CountsNoise, largest_noise_of_sum, noise_variance, saturated_counts
 
 _EXPONENT = 40.0  # a count is farther from its mean than a window tells with probability exp(-40)
 _CUT_OFF = 2 * math.exp(-_EXPONENT)  # probability of the counts that a sum leaves out
@@ -452,8 +452,7 @@ class NoisyRatio:
     def variances(self) -> tuple[float, float]:
         """Variances of the noise of a and of b, if that of all counts is independent."""
         of_a, of_b = (
-            cells * 0.5 / math.sinh(min(max(float(rate), 1e-150), 600.0) / 2) ** 2
-            for cells, rate in zip(self.cells, self.rates, strict=True)
+            cells * noise_variance(rate) for cells, rate in zip(self.cells, self.rates, strict=True)
         )
         return of_a, of_b
 
