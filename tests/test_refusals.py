@@ -962,7 +962,8 @@ ROWS = [
                  "y_true": S2,
              },
          ),
-         ("release it for each model", {"metric": "r2"}),
+         ("metric='mse'", {"metric": "r2"}),
+         ("Accuracy, Brier score and area", {"metric": "balanced_accuracy"}),
          ("public number of records", {"metric": "roc_auc", **PRIVATE_N}),
          ("takes no sample_weight", {"sample_weight": np.ones(600)}),
          ("takes no mechanism", {"mechanism": "laplace"}),
@@ -995,7 +996,7 @@ ROWS = [
     (lambda: scorer(own_error, greater_is_better=False, response_method=["decision_function"])(LINE, X, Y),
      AttributeError, "LinearRegression has none of the attributes decision_function"),
     (lambda: scorer("average_precision")(LinearSVC().fit(X, Y), X, Y),
-     AttributeError, "LinearSVC has none of the attributes predict_proba"),
+     AttributeError, r"pass response_method='decision_function' and edges=\["),
     (lambda options: search(**options),
      ValueError, ..., [
          ("too small to be divided by 3", {"epsilon": 5e-324}),

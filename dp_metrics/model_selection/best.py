@@ -49,8 +49,15 @@ _PAIRS = (
     "there are others. {}"
 )
 _NO_SENSITIVITY = (
-    "private_best cannot choose by {}: what one record changes has no public limit that is proved. {}"
+    "private_best cannot choose by {}: what one record changes has no public limit that is proved.{} {}"
 )
+_INSTEAD = {
+    "private_r2_score": " For one target the order by R^2 is that by metric='mse', with bounds.",
+    **dict.fromkeys(
+        ("private_f1_score", "private_balanced_accuracy_score", "private_recall_score"),
+        " Accuracy, Brier score and area under the ROC curve serve, for the same models.",
+    ),
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -208,7 +215,7 @@ def _total(row: Metric, query: Query, n: int | None) -> tuple[Total, int, str | 
             # twice the number of pairs in the wrong order, equal scores counting half: two for each pair
             lost = partial(_lost, part=part, of_stats=attrgetter("found.total"))
             return lost, 2 * ((n or 1) - 1), _PAIRS.format(row.name, _OTHERWISE)
-    raise ValueError(_NO_SENSITIVITY.format(row.name, _OTHERWISE))
+    raise ValueError(_NO_SENSITIVITY.format(row.name, _INSTEAD.get(row.name, ""), _OTHERWISE))
 
 
 def _lost(records: Records, part: Quantity, of_stats: Callable[[Any], int]) -> int:
@@ -245,7 +252,6 @@ def private_best(  # noqa: PLR0913 - data, options, and settings of a release
         A metric such as `private_brier_score_loss`, a `functools.partial` of one, or a name. Served are means
         of one loss per record that has a public limit (accuracy, top-k accuracy, log loss and Brier score;
         errors by `bounds` or `max_loss`) and, with a public number of records, the area under the ROC curve.
-        For R^2 of one target pass "mse", which orders models alike; for F1 or recall one of those served.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     X : array-like of shape (n_samples, n_features) or None, default=None

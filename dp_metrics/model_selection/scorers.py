@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant, numbering
 from dp_metrics.exceptions import TrainingFoldsWarning, callers, models_are_fitted, module_of, warn_caller
-from dp_metrics.inputs.models import known_labels, named_by_labels, response_method, response_of
+from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, response_method, response_of
 from dp_metrics.inputs.options import Relation, check_epsilon
 from dp_metrics.metrics import metric_named, metric_of, unwrapped
 from dp_metrics.metrics.scores.table import ScoreTable
@@ -102,6 +102,12 @@ def name_of(metric: Any) -> str:
 
 _RESPONSES = ("predict", "predict_proba", "decision_function")
 
+NO_THRESHOLDS = (
+    "A private scorer cannot tune a threshold: TunedThresholdClassifierCV would release a number for each "
+    "threshold and fold, and by default its thresholds come from the scores of the records. Release one "
+    "private_precision_recall_curve, and choose the threshold from that: no more is spent."
+)
+
 _TRAINING_FOLDS = (
     "These scores protect people as evaluation records only: of each fold's model those who are among its "
     "training records get no guarantee, whatever the total. Score one fixed model on held-out records, or "
@@ -113,6 +119,10 @@ _REARRANGED = (
     "charged. Score the records as they are."
 )
 _NEEDS_LABELS = "{} counts over all labels, and a fold may lack one: pass labels=[...], all that may occur."
+_OF_DECISIONS = (
+    "{} has no predict_proba. To judge its decisions pass response_method='decision_function' and "
+    "edges=[...], public edges of bins for its scores."
+)
 
 
 class PrivateScorer(BaseEstimator):
@@ -204,6 +214,8 @@ class PrivateScorer(BaseEstimator):
         require_labels(self)
         if _rearranges_records():
             raise ValueError(_REARRANGED)
+        if takes(self.function, "edges") and not any(has_method(estimator, one) for one in methods):
+            raise AttributeError(_OF_DECISIONS.format(type(estimator).__name__))
         method = response_method(estimator, methods)
         if not self._has_warned and models_are_fitted():
             warn_caller(_TRAINING_FOLDS, TrainingFoldsWarning)
@@ -246,6 +258,12 @@ class PrivateScorer(BaseEstimator):
             raise ValueError(f"response_method must be None, one of {_RESPONSES} or several of them.")
         return methods, 1 if greater_is_better else -1
 
+    @property
+    def _score_func(self) -> Any:
+        # scikit-learn's TunedThresholdClassifierCV asks for this, and calls the metric at each threshold. An
+        # AttributeError lets hasattr still say no.
+        raise AttributeError(NO_THRESHOLDS)
+
     def _accept_sample_weight(self) -> bool:
         # scikit-learn asks its scorers this before it passes weights on
         return takes(self.function, "sample_weight")
@@ -285,7 +303,7 @@ def make_private_scorer(
     response_method : str, sequence of str or None, default=None
         "predict", "predict_proba" or "decision_function": what of the estimator is judged; of several, the
         first that it has. None: what the metric judges; of your own metric "predict_proba" if it has a
-        parameter `y_proba`, else "predict". Areas judge decisions only with public `edges` of bins for them.
+        parameter `y_proba`, else "predict".
     greater_is_better : bool or None, default=None
         Whether the metric is a score (true) or a loss (false: the scorer negates it). None: known for the
         metrics of this package, required for a metric of your own.
@@ -343,10 +361,6 @@ def make_private_scorer(
     NaN and go on. A budget that ends within them raises `dp_metrics.exceptions.SearchInterrupt`, which is
     none.
     Ask before the first fit whether the query fits, as in the second example below.
-
-    A private scorer tunes no threshold: `TunedThresholdClassifierCV`, which would release a number for each
-    threshold and fold, at thresholds that come from the records, finds no `_score_func`. Release one
-    `private_precision_recall_curve`, and choose the threshold from that: no more is spent.
 
     Only `sample_weight` can be requested through metadata routing; an epsilon for one call is refused.
 
