@@ -47,12 +47,12 @@ def split(values: Floats, exponent: int, high: Floats, rest: Floats) -> None:
 
 
 def passes_of_mse(y: Floats, prediction: Floats) -> None:
-    """Make losses, find the largest, and add up their two parts."""
+    """Make losses, find the largest ones and those too small for one sum, and add up their two parts."""
     for true, predicted in zip(in_blocks(y), in_blocks(prediction), strict=True):
         loss, high, rest = BUFFERS[:3, : true.size]
         np.subtract(predicted, true, out=loss)
         np.multiply(loss, loss, out=loss)
-        loss.max()
+        loss.max(), (loss > 15.0).nonzero(), (loss < 2.0**-30).nonzero()
         split(loss, 10, high, rest)
         high.view(np.int64).sum()
         rest.sum()

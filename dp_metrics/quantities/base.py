@@ -427,7 +427,7 @@ def noise_of(
         # whether a summary holds all values of a variance must not depend on a private n
         is_known = not quantity.are_distances or capacity is None or (n is not None and n <= capacity)
         in_two = TwoStages(quantity, mechanism, totals, capacity, epsilon)
-        if is_known and in_two.stages(None) is not None:
+        if is_known and in_two.known is not None:
             return in_two
     return OneStage(quantity, mechanism, totals, capacity, epsilon)
 
@@ -628,7 +628,7 @@ class TwoStages(OneStage):
     @property
     def count(self) -> int:
         """How many extreme records the first of two stages can use."""
-        stages = self.stages(None)
+        stages = self.known
         assert stages is not None
         wanted = stages.rank + stages.ranks
         return wanted if self.totals is None else min(wanted, self.totals.size)
@@ -640,7 +640,15 @@ class TwoStages(OneStage):
 
     def stages(self, count: int | None) -> Stages | None:
         """Return the public numbers of both stages, given a noisy number of records; None if there is one."""
-        n, end = count if self.totals is None else self.totals.size, self.quantity.extremes_limit(self.totals)
+        return self.known if count is None or self.totals is not None else self._stages_of(count)
+
+    @cached_property
+    def known(self) -> Stages | None:
+        """Those that are known before a noisy number of records is drawn: of a public number all."""
+        return self._stages_of(None if self.totals is None else self.totals.size)
+
+    def _stages_of(self, n: int | None) -> Stages | None:
+        end = self.quantity.extremes_limit(self.totals)
         statistic = BoundsFacts(output_range=(0.0, end), monotonic=not self.quantity.are_distances, n=None)
         limit = self.quantity.facts(self.totals, 0).output_range[1]
         return stages_of(self.mechanism, n, self.epsilon, statistic, limit)
@@ -652,21 +660,16 @@ class TwoStages(OneStage):
         alone = None if is_certain else super().prepare(stats)
         if stages is not None:
             rehearse_law(stages.selection, stages.first, stages.statistic)
-        return partial(self._draw_either, extremes, alone, stages)
+        return partial(self._draw_either, extremes, alone)
 
     def _extremes(self, stats: Any) -> Extremes:
         extremes: Extremes = stats.extremes(self.count, self.totals is None)
         return extremes
 
     def _draw_either(
-        self,
-        extremes: Extremes,
-        alone: Draw | None,
-        known: Stages | None,
-        entropy: Entropy,
-        count: int | None,
+        self, extremes: Extremes, alone: Draw | None, entropy: Entropy, count: int | None
     ) -> Output:
-        stages = known if count is None else self.stages(count)  # those of a public number are known before
+        stages = self.stages(count)
         if stages is None or not is_chosen(entropy, stages.probability):
             assert alone is not None
             return alone(entropy, count)
