@@ -12,7 +12,6 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from dp_metrics._packages import import_extra
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness import frame_query
@@ -34,26 +33,6 @@ from dp_metrics.release.stored import Call, Results
 GAP = " difference"
 """The end of the name of the largest difference between groups."""
 _METHODS = ("between_groups", "to_overall")
-
-
-class ByGroup(dict[Hashable, Any]):
-    """Values by group: a value, or a dict of one for each metric, for each group."""
-
-    def to_frame(self) -> Any:
-        """Return the values as a data frame with a row for each group; this imports pandas.
-
-        Returns
-        -------
-        pandas.DataFrame
-            A column for each metric, or one called "value".
-        """
-        pd = import_extra("pandas", "report")
-
-        rows = [value if isinstance(value, dict) else {"value": value} for value in self.values()]
-        names = list(self)
-        several = names and isinstance(names[0], tuple)
-        index = pd.MultiIndex.from_tuples(names) if several else pd.Index(names, name="group")
-        return pd.DataFrame(rows, index=index)
 
 
 @own_error_state
@@ -112,18 +91,18 @@ class PrivateMetricFrame:
     ----------
     overall : float or dict
         The value for all records, or one for each metric.
-    by_group : ByGroup
-        A mapping from group to value, or to a dict of one for each metric, with ``to_frame()``.
-    rests_on : ByGroup
+    by_group : dict
+        Group -> its value, or a dict of one for each metric.
+    rests_on : dict
         How many records count for each value, in the form of `by_group`: those with the label for a recall,
         those predicted to have it for a precision, the smaller class for an AUC, all of the group for most
         others; of a metric that is made of several shares the fewest. By the noisy counts that the value is
         made of, and at least 0; exact where it is the public size of the group; None where nothing that is
         released tells.
-    note : ByGroup
+    note : dict
         What released numbers tell of the values, in the form of `by_group`: a sentence where a value is
         mostly noise or biased, and so says nothing; else None. An AUC of a small group is biased towards 1.
-    bias : ByGroup
+    bias : dict
         Which way each value usually errs, in the form of `by_group`: a sentence for a mean loss by the
         default, which is usually too low, and for R^2, which is too high; else None. See `Result`.
     overall_note, overall_bias : str, None or dict
@@ -308,14 +287,12 @@ class PrivateMetricFrame:
         each = {name: value(entry) for name, entry in self._entries.items()}
         return each[""] if self._is_single else each
 
-    def _by_group(self, told: Callable[[FrameCell], Any]) -> ByGroup:
+    def _by_group(self, told: Callable[[FrameCell], Any]) -> dict[Hashable, Any]:
         """Return what there is by group; for each metric, or the only one."""
-        return ByGroup(
-            {
-                group: self._each(lambda entry, group=group: told(entry.groups[group]))  # type: ignore[misc]
-                for group in self._groups
-            }
-        )
+        return {
+            group: self._each(lambda entry, group=group: told(entry.groups[group]))  # type: ignore[misc]
+            for group in self._groups
+        }
 
     def margin(self, feature: int) -> PrivateMetricFrame:
         """Return the frame by one of several features, whatever the others are; it costs no more epsilon.

@@ -107,7 +107,7 @@ def of_frame(membership, **paid):
     )  # fmt: skip
     gaps = [ask(way) for ask in (frame.difference, frame.ratio) for way in ("between_groups", "to_overall")]
     ends = frame.overall, frame.group_max(), frame.group_min()
-    return [*frame.by_group.values(), *gaps, *ends, frame.note, frame.by_group.to_frame().to_json()]
+    return [*frame.by_group.values(), *gaps, *ends, frame.note, frame.frame().to_json()]
 
 
 def of_stored(**paid):
