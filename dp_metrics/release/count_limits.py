@@ -655,15 +655,19 @@ def noise_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
         table = fine.table()
         of_a = _noise_quantile(fine, table, miss)
         of_b = _noise_quantile(fine.swapped, table.swapped, miss)
-    lower, upper = ratio.metric(of_a), ratio.metric(1.0 - of_b)
+    most = 1.0 - of_b
+    if most - of_a < 4e-16:  # a point, but for rounding
+        most = of_a
+    lower, upper = ratio.metric(of_a), ratio.metric(most)
     return lower, max(lower, upper)
 
 
 def _noise_quantile(ratio: NoisyRatio, table: NoiseTable, miss: float) -> float:
-    """Return the quantile of R of `noise_limits`, or hardly less, from the table of the noises.
+    """Return the quantile of R of `noise_limits`, or less, from the table of the noises.
 
-    Each noise is taken at the end of its block where R is smallest. P(R <= t) was tried at the t that is
-    returned, and was at most the miss.
+    Each noise is taken at the end of its block where R is smallest. By halving, a t is found at which P(R <=
+    t) is at most the miss. The limit is the next R of the table, so that it is a ratio of counts to the last
+    bit.
     """
     blocks, width = len(table.law) // 2, 2 * ratio.slack + 1
     goal, b = miss - ratio.dropped - _ROUNDING, max(ratio.b, 0)
@@ -675,13 +679,19 @@ def _noise_quantile(ratio: NoisyRatio, table: NoiseTable, miss: float) -> float:
     # floats round less than the last summand: P(R <= t) is never taken for too little
     least = b + ratio.slack + 1e-15 * (b + 2 * ratio.reach)
 
+    def last(t: float) -> Sizes:
+        """Return, for each noise of a, in which block the largest noise of b with R <= t is."""
+        up_to = np.floor((least - (1.0 - t) / t * left[above]) / width)
+        return up_to.clip(-blocks - 1, blocks).astype(np.int64)
+
     def is_below(t: float) -> bool:
         """Return whether P(R <= t) is at most the goal."""
-        up_to = np.floor((least - (1.0 - t) / t * left[above]) / width).clip(-blocks - 1, blocks)
-        places = rows + (up_to.astype(np.int64) + blocks + 1)
-        return at_zero + float(table.below.take(places).sum()) <= goal
+        return at_zero + float(table.below.take(rows + last(t) + (blocks + 1)).sum()) <= goal
 
-    return halved(is_below, 1.0)[0]
+    t = halved(is_below, 1.0)[0]
+    beyond = last(t) + 1 if t > 0 else np.full(above.size, -blocks)
+    ratios = left[above] / (left[above] + np.maximum(b + ratio.slack - width * beyond, 0))
+    return float(ratios.min(where=beyond <= blocks, initial=1.0))
 
 
 def _corner_of_noise(ratio: NoisyRatio, miss: float) -> float:

@@ -172,6 +172,13 @@ def test_what_is_shown_of_people_holds_the_limits_of_the_noise(a, b, rate, miss,
     assert 0.0 <= lower <= upper <= 1.0
 
 
+def test_limits_of_the_noise_are_ratios_of_counts_to_the_last_bit():
+    assert noise_limits(noisy(8, 2, Fraction(50)), EACH) == (0.8, 0.8)
+    lower, upper = noise_limits(noisy(900, 100, Fraction(2)), EACH)
+    assert lower in {(900 - away) / (1000 - away + back) for away in range(9) for back in range(9)}
+    assert upper in {1 - (100 - away) / (1000 - away + back) for away in range(9) for back in range(9)}
+
+
 def test_rare_noise_makes_no_point_of_what_is_shown_of_people():
     """Limits of people alone are 1 or near it: counts so far off are so rare that nothing need be true."""
     far_off = noisy(60, -12, Fraction(1, 20), rest=None, n=30), noisy(20, -60, rest=None)
