@@ -16,7 +16,7 @@ from sklearn.calibration import calibration_curve
 
 import dp_metrics as dp
 from dp_metrics.exceptions import NoisyReleaseWarning
-from dp_metrics.inputs.arrays import ArgumentShape
+from dp_metrics.inputs.arrays import BLOCK, ArgumentShape
 from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.scores.curve_formulas import (
     area_under_roc,
@@ -109,6 +109,12 @@ def test_tied_scores_have_the_average_precision_of_ties(levels, epsilon):
     score = np.round(levels * np.clip(rng.normal(0.2 + 0.6 * y, 0.3), 0, 1)) / levels
     found = dp.private_average_precision_score(y, score, epsilon=epsilon)
     assert found == pytest.approx(sk.average_precision_score(y, score), abs=0.002)
+
+
+def test_a_calibration_curve_is_of_the_records_of_all_blocks():
+    y, score = np.repeat([1, 0], [BLOCK, 1000]), np.repeat([0.1, 0.9], [BLOCK, 1000])
+    curve = dp.private_calibration_curve(y, score, n_bins=5, epsilon=1e3)
+    np.testing.assert_allclose(curve, [[1.0, 0.0], [0.1, 0.9]], atol=1e-3)
 
 
 def test_bins_are_pooled_only_where_the_share_falls_by_what_may_be_noise():

@@ -151,17 +151,17 @@ def test_distances_need_no_more_order_than_is_stated(n, k, ranks):
 
 
 COLUMNS = {
-    "normal": lambda rng: rng.normal(size=30_000),
-    "whole": lambda rng: np.round(100 * rng.normal(size=30_000)),
-    "few": lambda rng: rng.integers(0, 3, 30_000).astype(float),
-    "one": lambda rng: np.full(30_000, -7.0),
-    "heavy": lambda rng: rng.standard_cauchy(30_000),
-    "heavier": lambda rng: rng.standard_cauchy(30_000) ** 3,
-    "widest": lambda rng: rng.uniform(-1, 1, 30_000) * MAX,
-    "least": lambda rng: rng.integers(0, 30, 30_000) * 5e-324,
-    "far": lambda rng: 1e15 + np.where(rng.random(30_000) < 0.5, rng.normal(size=30_000), 1e9),
-    "ordered": lambda rng: np.sort(rng.lognormal(size=30_000)),
-    "periodic": lambda rng: np.where(np.arange(30_000) % 30, rng.normal(size=30_000), 1e9),
+    "normal": lambda rng: rng.normal(size=40_000),
+    "whole": lambda rng: np.round(100 * rng.normal(size=40_000)),
+    "few": lambda rng: rng.integers(0, 3, 40_000).astype(float),
+    "one": lambda rng: np.full(40_000, -7.0),
+    "heavy": lambda rng: rng.standard_cauchy(40_000),
+    "heavier": lambda rng: rng.standard_cauchy(40_000) ** 3,
+    "widest": lambda rng: rng.uniform(-1, 1, 40_000) * MAX,
+    "least": lambda rng: rng.integers(0, 30, 40_000) * 5e-324,
+    "far": lambda rng: 1e15 + np.where(rng.random(40_000) < 0.5, rng.normal(size=40_000), 1e9),
+    "ordered": lambda rng: np.sort(rng.lognormal(size=40_000)),
+    "periodic": lambda rng: np.where(np.arange(40_000) % 30, rng.normal(size=40_000), 1e9),
 }
 
 
