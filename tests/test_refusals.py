@@ -579,7 +579,7 @@ ROWS = [
      ]),
     # metrics of probabilities and scores
     (lambda: dp.private_roc_auc_score(Y, S, **SAFE, multi_class="ovo"),
-     ValueError, "multi_class must be one of"),
+     ValueError, "several pairs of labels"),
     (lambda mechanism: dp.private_roc_auc_score(Y, S, **SAFE, **PRIVATE_N, mechanism=mechanism),
      ValueError, "public number of records", ["geometric", "laplace"]),
     (lambda y, score, words: dp.private_roc_auc_score(y, score, **SAFE),
@@ -1342,6 +1342,7 @@ WITHOUT_RECORDS = [
          ("There is no metric", "--metric f2=0.5 --n 100"),
          ("invalid int value", "--metric f1=0.5 --n many"),
          ("needs no positives", "--metric mse=4 --n 100 --epsilon 1 --positives 0.1"),
+         ("pass one --metric", "--metric f1=0.5 --metric mse=4 --n 100 --epsilon 1"),
          ("unrecognized arguments: mae=2", "--metric mse=4 mae=2 --n 100 --epsilon 1"),
          ("unrecognized arguments: --q", "--metric mse=4 --n 100 --q 0.1"),
          ("required: --bounds", "--metric mean=4 --n 100"),

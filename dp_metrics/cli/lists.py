@@ -12,6 +12,7 @@ from typing import Any
 from dp_metrics._packages import import_extra
 from dp_metrics.analysis import auditing
 from dp_metrics.analysis.planning import plan_release
+from dp_metrics.cli import CommandError
 from dp_metrics.cli.show import add_json, say, table
 from dp_metrics.cli.words import SEVERAL, add_option, add_options, epsilon, given, metrics_typed, value_of
 from dp_metrics.metrics import METRICS, row_of
@@ -61,7 +62,7 @@ def add_plan(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
         epsilons
     """
     own = partial(add_option, parser, add_plan)
-    own("metric", metavar="NAME=GUESS", required=True)
+    own("metric", metavar="NAME=GUESS", required=True, action="append")
     own("n", **SEVERAL, type=int, metavar="N", default=[])
     own("epsilon", **SEVERAL, type=epsilon, metavar="E", default=[])
     add_options(parser, plan_release, _GOAL_AND_HINTS)
@@ -72,7 +73,10 @@ def add_plan(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
 
 def run_plan(typed: argparse.Namespace) -> None:
     """Print what errors to expect, or what an error or a width takes."""
-    name, _, guess = typed.metric.partition("=")
+    if len(typed.metric) > 1:
+        raise CommandError("pass one --metric: a plan is of one metric")
+    (metric,) = typed.metric
+    name, _, guess = metric.partition("=")
     known = {**given(typed, row_of(name)[0].function), **given(typed, plan_release)}
     known |= {"metric": name, "guess": value_of([guess], "guess")}
     asked = product(typed.n or [None], typed.epsilon or [None])
@@ -84,12 +88,14 @@ def run_plan(typed: argparse.Namespace) -> None:
         rows.append((f"{plan.n:,}", f"{plan.epsilon:g}", error, width))
     off_by = math.ceil(100 * max(plan.off_by / plan.error for plan in plans))
     lines = [
-        f"{typed.metric}: mean absolute error by the noise, and width of limits among all people",
+        f"{metric}: mean absolute error by the noise, and width of limits among all people",
         table(rows, "  "),
         f"Assumed in the first line, no data were read: {plans[0].assumes}.",
-        f"Errors are simulated, off by {off_by} % at most; a range is from light tails to heavy ones.",
+        f"Errors are simulated, off by {off_by} % at most.",
     ]
-    say(typed, lambda: {"plans": [{"metric": typed.metric, **vars(plan)} for plan in plans]}, lines)
+    if any(plan.error_range for plan in plans):
+        lines.append("A range is from light tails (normal errors) to heavy ones: plan for the larger error.")
+    say(typed, lambda: {"plans": [{"metric": metric, **vars(plan)} for plan in plans]}, lines)
 
 
 # audit

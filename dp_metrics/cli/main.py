@@ -29,7 +29,7 @@ _COMMANDS = {
     "interval": ("commands", "release an interval for the mean or a quantile of a loss among all people"),
     "budget": ("show", "show what is spent of a budget, and what is left"),
     "metrics": ("lists", "list the metrics that `score` can release"),
-    "plan": ("lists", "print what errors to expect of metrics, from rough guesses and without data"),
+    "plan": ("lists", "print what errors to expect of a metric, from a rough guess and without data"),
     "audit": ("lists", "search for the worst privacy loss of every public metric"),
     "reproduce": ("demonstration", "run the experiments of the paper again, and draw its figures"),
 }

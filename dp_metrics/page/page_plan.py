@@ -219,11 +219,12 @@ def divided(
         if split is not None or n is None or errors[worst] <= MOST_ERROR:
             return EvaluationPlan(epsilon, n, tuple(parts), tuple(left))
         dropped, cost = chosen[worst], parts[worst].epsilon
-        takes = np.ceil(n * errors[worst] / MOST_ERROR)  # expected errors fall as 1 / n
+        takes = np.ceil(n * errors[worst] / MOST_ERROR)  # expected errors fall as 1 / n, with as many bins
+        how_many = f"it takes about {in_words(takes)} records, or {takes / n:.2g} times the epsilon."
         of_all = f"{in_words(n)} record{'s' * (n != 1)}"
         why = (
-            f"With {of_all} this part of epsilon, {float(cost):.2g}, would give mostly noise: it "
-            f"takes about {in_words(takes)} records, or {takes / n:.2g} times the epsilon."
+            f"With {of_all} this part of epsilon, {float(cost):.2g}, would give mostly noise: "
+            f"{how_many if math.isfinite(takes) else 'nobody can say how much it takes.'}"
         )
         if len(chosen) == 1 and dropped.without is None:
             raise ValueError(f"Nothing could be told of these records. {dropped.about}: {why}")

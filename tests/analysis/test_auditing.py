@@ -18,8 +18,6 @@ from dp_metrics.inference.loss_intervals import hazard_miss
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Hazard
 from dp_metrics.metrics import METRICS
 
-ZEROS = np.zeros(10)
-
 
 def test_every_metric_is_audited_without_a_limit_and_with_every_mechanism():
     for name, row in METRICS.items():

@@ -98,6 +98,9 @@ def test_the_nearest_edge_is_taken_and_stated():
     told = at.noise_interval("recall").about, at.population_interval("accuracy").about
     for text in (repr(at), *told):
         assert "0.308658" in text
+    coarse = released_scores(bins=2, epsilon=1.0)
+    assert "coarse" in repr(coarse)  # which concerns no count at an edge
+    assert "coarse" not in repr(coarse.at_threshold(0.5))
     assert pickle.loads(pickle.dumps(at)).f1_score() == released.f1_score(0.3)
 
 

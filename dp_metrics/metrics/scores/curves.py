@@ -154,6 +154,12 @@ def private_average_precision_score(
 
 
 def _roc_auc_query(shape: Shape, *, average: Any, multi_class: Any, labels: Any) -> Query:
+    if isinstance(average, str) and average in ("micro", "weighted", "samples"):
+        raise ValueError(f"average={average!r} cannot be used: pass 'macro' or None.")
+    if isinstance(multi_class, str) and multi_class == "ovo":
+        raise ValueError(
+            "multi_class='ovo' cannot be used: each record is in several pairs of labels. Pass 'ovr'."
+        )
     check_choice(average, "average", ("macro", None))
     check_choice(multi_class, "multi_class", ("raise", "ovr"))
     if shape.n is None and labels is None and multi_class == "ovr":
