@@ -37,6 +37,7 @@ add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the numpydoc sections name the types
 autosummary_generate = True
+suppress_warnings = ["ref.term"]  # docstrings that are inherited from scikit-learn name its glossary
 numpydoc_show_class_members = False  # the template of a class lists them
 
 nb_execution_mode = "off"  # notebooks are stored with outputs, and run by the tests
