@@ -343,14 +343,18 @@ def capital(text: str) -> str:
 
 
 def _cost(page: PageFacts) -> str:
+    if page.budget is None:
+        return promise(page)
+    spent, remaining = page.budget["spent"], page.budget["remaining"]
+    return promise(page, f" ({remaining:g} of {spent + remaining:g} are left)")
+
+
+def promise(page: PageFacts, left: str = "") -> str:
+    """Return what a page cost and promises, and what is left of the budget today."""
     words, epsilon = words_of(page), page.epsilon
     one, several, person = words.unit, words.units, words.person_name
     if page.is_seeded:
         return SEEDED
-    left = ""
-    if page.budget is not None:
-        spent, remaining = page.budget["spent"], page.budget["remaining"]
-        left = f" ({remaining:g} of {spent + remaining:g} are left)"
     rest = f"Who has k {several} among these has k times the epsilon."
     is_within = page.relation == Relation.WITHIN_GROUPS
     whose = f"your {one} or another one{' of its group' if is_within else ''} was used"

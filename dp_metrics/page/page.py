@@ -30,7 +30,7 @@ from dp_metrics.inputs.options import Relation, check_flag, did_you_mean, own_er
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page import page_plan
 from dp_metrics.page.contents import Section, Table, concluded, sections_of
-from dp_metrics.page.in_short import SEEDED, PageFacts, check_words, in_digits, words_of
+from dp_metrics.page.in_short import SEEDED, PageFacts, check_words, in_digits, promise, words_of
 from dp_metrics.page.page_numbers import is_gap, is_told, numbers_of
 from dp_metrics.page.page_plan import EvaluationPlan, PageForm
 from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spelled
@@ -308,7 +308,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             "neighboring": self.relation,
             "n": self.n,
             "is_seeded": self.is_seeded,
-            "promise": self.summary[4],
+            "promise": promise(self),
             "most_records": self.most_records,
             "confidence": CONFIDENCE,
             "tolerance": self.public.setting.tolerance,

@@ -30,7 +30,7 @@ def test_a_plan_is_a_table_of_expected_errors(run):
     ]
     assert plans[0].assumes in lines[6]
     assert re.match(r"Errors are simulated, off by [1-9]\d* % at most", lines[7])
-    (row,) = (line.split() for line in run(*plan[:3], "--n", 2000, "--epsilon", 0.1).out.splitlines()[2:-2])
+    (row,) = (line.split() for line in run(*plan[:3], "--n", 2000, "--epsilon", 0.1).out.splitlines()[2:-3])
     least, most = dp.plan_release("mae", guess=2.0, n=2000, epsilon=0.1).error_range
     assert row[2:] == [f"{least:.2g}", "to", f"{most:.2g}"]  # of a guess without a law
 
