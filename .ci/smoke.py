@@ -74,7 +74,7 @@ def frame() -> None:
     settings = {"sensitive_features": SEX, "group_labels": ["f", "m"], "epsilon": 2.0}
     by_group = dp.PrivateMetricFrame(metrics=metrics, y_true=ILL, y_pred=predicted, **settings)
     print(by_group.by_group)
-    for needs_more in (by_group.plot, by_group.by_group.to_frame, page().to_html, page().frame):
+    for needs_more in (by_group.plot, by_group.frame, page().to_html, page().frame):
         says_which_extra(needs_more)
 
 
