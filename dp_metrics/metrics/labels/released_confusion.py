@@ -131,9 +131,7 @@ class ReleasedConfusion:
     def __repr__(self) -> str:
         result = self.result
         shown = {"labels": self.labels.tolist(), "threshold": self.threshold, "epsilon": result.epsilon}
-        # at a threshold the note is about the scores between the edges of their bins
-        note = result.note if self.threshold is None else None
-        shown |= {"neighboring": result.neighboring, "note": note}
+        shown |= {"neighboring": result.neighboring, "note": result.note}
         return f"ReleasedConfusion({named(shown)})"
 
     def accuracy_score(self) -> float:

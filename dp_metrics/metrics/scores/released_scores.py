@@ -21,7 +21,7 @@ from dp_metrics.inputs.options import (
 )
 from dp_metrics.metrics._pictures import draw_calibration, draw_net_benefit, draw_precision_recall, draw_roc
 from dp_metrics.metrics.labels.layouts import Layout, whole
-from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
+from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, counts_of_labels
 from dp_metrics.metrics.scores import bands, curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import (
@@ -222,10 +222,11 @@ class ReleasedScores:
         (0.5, True)
         >>> lower, upper = at.population_interval("precision")
         """
-        edge = self._edge_of(threshold)
-        known, layout = self._table.classes.labels.known, self._layout(edge)
+        edge, labels = self._edge_of(threshold), self._table.classes.labels
+        layout = self._layout(edge)
         counts = layout.counts(self.result.value, self.result.released.public_n)
-        return ReleasedConfusion(self.result, known, counts, layout, float(self.counts.edges[edge]))
+        result = replace(self.result, reading=KeptCounts(counts_of_labels(layout, labels)))
+        return ReleasedConfusion(result, labels.known, counts, layout, float(self.counts.edges[edge]))
 
     def _edge_of(self, threshold: float) -> int:
         """Return the place of the inner edge of the released bins that is nearest to a threshold."""
