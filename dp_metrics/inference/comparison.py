@@ -701,10 +701,12 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
     )  # fmt: skip
     data = {"y_true": y_true, "pred_a": pred_a, "pred_b": pred_b}
     persons_of: dict[str, Any] = {"groups": groups, "max_records": max_records}
-    setting: dict[str, Any] = {"max_difference": max_difference, "confidence": confidence}
     row, fixed = row_of(loss, "loss")
-    public = {"loss": row.name, "options": {**fixed, **options}}
-    arguments = {**data, **persons_of, **public, **setting}
+    setting: dict[str, Any] = {
+        "loss": row.name, "options": {**fixed, **options}, "max_difference": max_difference,
+        "confidence": confidence,
+    }  # fmt: skip
+    arguments = {**data, **persons_of, **setting}
     release = population_release("private_compare", terms, arguments, sample_weight=sample_weight)
 
     def read() -> tuple[Query, Source, Any]:
@@ -713,7 +715,7 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
         )
         records = replace(records, groups=persons)
         count = None if persons is None else arrays.number_of_persons(persons)
-        query = comparison_query(loss, shape, options, persons=count, **setting)
+        query = comparison_query(shape=shape, persons=count, **setting)
         return query, query.read(records), None
 
     found: Comparison = release.answer(read, value_of)
