@@ -151,7 +151,7 @@ def stages_of(
     epsilon : Fraction
         What both stages cost together.
     statistic : BoundsFacts
-        What is public of the statistic that the first one draws.
+        What is public of the statistic that the first one draws: a loss is monotonic, a distance is not.
     limit : float
         Public limit of the metric.
     """

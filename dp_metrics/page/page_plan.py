@@ -220,12 +220,10 @@ def divided(
             return EvaluationPlan(epsilon, n, tuple(parts), tuple(left))
         dropped, cost = chosen[worst], parts[worst].epsilon
         takes = np.ceil(n * errors[worst] / MOST_ERROR)  # expected errors fall as 1 / n, with as many bins
-        how_many = f"it takes about {in_words(takes)} records, or {takes / n:.2g} times the epsilon."
-        of_all = f"{in_words(n)} record{'s' * (n != 1)}"
-        why = (
-            f"With {of_all} this part of epsilon, {float(cost):.2g}, would give mostly noise: "
-            f"{how_many if math.isfinite(takes) else 'nobody can say how much it takes.'}"
-        )
+        of_all, how_many = f"{in_words(n)} record{'s' * (n != 1)}", "nobody can say how much it takes."
+        if math.isfinite(takes):
+            how_many = f"it takes about {in_words(takes)} records, or {takes / n:.2g} times the epsilon."
+        why = f"With {of_all} this part of epsilon, {float(cost):.2g}, would give mostly noise: {how_many}"
         if len(chosen) == 1 and dropped.without is None:
             raise ValueError(f"Nothing could be told of these records. {dropped.about}: {why}")
         left.append(Omission(dropped.about, why + dropped.instead))
