@@ -243,7 +243,8 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         -------
         pandas.DataFrame
             The columns of ``to_json()``'s numbers, of which "name" is the index. Where "shown" is False the
-            page does not show the number: it is too noisy to tell anything.
+            page does not show the number: it is too noisy to tell anything. The limits of largest differences
+            hold all at once, as on the page.
         """
         return table_of(self._rows, ("section", "release", "feature", "shown", "concluded"))
 

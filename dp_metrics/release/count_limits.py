@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from itertools import accumulate
 from typing import Any, TypeAlias, cast
 
@@ -51,8 +51,8 @@ def binomial_law(n: int, p: float) -> tuple[Floats, Floats]:
     By Bernstein's inequality the count is farther than t = L/3 + sqrt(L^2/9 + 2 L n p (1-p)) from n p with
     probability at most 2 exp(-L). The probabilities of what is nearer are known up to a common factor.
     """
-    x, law = _binomial_laws(np.array([n]), p)
-    return x.ravel(), law[0]
+    x, law, total = _binomial_laws(np.array([n]), p)
+    return x.ravel(), law[0] / total
 
 
 def noisy_binomial_limits(count: int, n: int, rate: float, miss: float) -> tuple[float, float]:
@@ -106,10 +106,10 @@ def largest_share(count: int, n: int, rate: float, miss: float) -> float:
     return halved(is_likely, 1.0)[1]
 
 
-def halved(is_below: Callable[[float], bool], high: float) -> tuple[float, float]:
+def halved(is_below: Callable[[float], bool], high: float, halvings: int = _HALVINGS) -> tuple[float, float]:
     """Return two close numbers from 0 to `high`, of which the first is below what is looked for."""
     low = 0.0
-    for _ in range(_HALVINGS):
+    for _ in range(halvings):
         middle = (low + high) / 2
         low, high = (middle, high) if is_below(middle) else (low, middle)
     return low, high
@@ -398,8 +398,9 @@ _LARGEST_TABLE = 1 << 18  # beyond, the law of a sum takes too long
 _FINEST_REACH = 512  # a table of noises to this reach on either side takes 8 MB; beyond, it has blocks
 _MOST_COUNT = 1 << 50  # floats tell larger numbers apart no more
 _MOST_RECORDS = 1e8  # from here on noise matters little, and laws of counts take long
-_SIZES = 64  # so many numbers of records at a time
+_SIZES = 64  # so many numbers of records at a time: see `_binomial_laws`
 _CLOSE = 1e-12
+_NEARBY = 0.1  # standard deviations, within which a limit is of that by the normal approximation
 _MOST_STEPS = 2000  # more than the square of the halvings, within which the search always ends
 _TINIEST, _NEARLY_SURE = 1e-250, 1 - 1e-15  # of which the normal quantiles are finite
 _OF_BOX = 0.2  # part of the miss that is for the noise, where counts are large
@@ -688,7 +689,8 @@ def _noise_quantile(ratio: NoisyRatio, table: NoiseTable, miss: float) -> float:
         """Return whether P(R <= t) is at most the goal."""
         return at_zero + float(table.below.take(rows + last(t) + (blocks + 1)).sum()) <= goal
 
-    t = halved(is_below, 1.0)[0]
+    # where R is what was released, or less, at least half of the noises lie: they are symmetric
+    t = halved(is_below, ratio.a / (ratio.a + b) if ratio.a > 0 else 1.0, _FEW_HALVINGS)[0]
     beyond = last(t) + 1 if t > 0 else np.full(above.size, -blocks)
     ratios = left[above] / (left[above] + np.maximum(b + ratio.slack - width * beyond, 0))
     return float(ratios.min(where=beyond <= blocks, initial=1.0))
@@ -830,36 +832,43 @@ def _lower_limit(ratio: NoisyRatio, table: NoiseTable, miss: float, *, is_alone:
     chance = _chance(table.law, ratio.slack, rho, s)
     wanted = float(ndtri(goal))
 
-    def limit(size: Sizes, high: float) -> float:
-        """Return the largest p up to `high` with F_N(p) <= goal, or less by _CLOSE.
+    # by the normal approximation each number of records has a limit; the search begins at the least of these
+    of_a, of_b, both = ratio.moments
+    added = (1 - rho) ** 2 * of_a + rho**2 * of_b - 2 * rho * (1 - rho) * both
+    deviations = np.sqrt(sizes * abs(rho * (1 - rho)) + added) / np.maximum(sizes, 1)
+    near = rho + s / np.maximum(sizes, 1) + wanted * deviations
+
+    def limit(place: int, high: float) -> float:
+        """Return the largest p up to `high` with F_N(p) <= goal, or less by _CLOSE, of the N in a place.
 
         The normal quantile of F_N is nearly a straight line.
         """
 
+        @cache
         def beyond(p: float) -> float:
-            chance_here = min(max(float(chance(size, p)[0]), _TINIEST), _NEARLY_SURE)
+            chance_here = min(max(float(chance(sizes[[place]], p)[0]), _TINIEST), _NEARLY_SURE)
             return float(ndtri(chance_here)) - wanted
 
         if beyond(0.0) > 0.0:
             return 0.0
         if beyond(high) <= 0.0:
             return high
-        root = float(brentq(beyond, 0.0, high, xtol=_CLOSE / 4, maxiter=_MOST_STEPS))
+        low = 0.0
+        for away in (-_NEARBY, _NEARBY):
+            p = float(near[place] + away * deviations[place])
+            if low < p < high:
+                low, high = (low, p) if beyond(p) > 0.0 else (p, high)
+        root = float(brentq(beyond, low, high, xtol=_CLOSE / 4, maxiter=_MOST_STEPS))
         return max(root - _CLOSE / 2, 0.0)
 
-    # by the normal approximation each number of records has a limit; the search begins at the least of these
-    of_a, of_b, both = ratio.moments
-    added = (1 - rho) ** 2 * of_a + rho**2 * of_b - 2 * rho * (1 - rho) * both
-    near = rho + (s + wanted * np.sqrt(sizes * abs(rho * (1 - rho)) + added)) / np.maximum(sizes, 1)
-    place = int(np.argmin(near))
-    lower = limit(sizes[place : place + 1], 1.0)
-    for block in np.array_split(sizes, -(-sizes.size // _SIZES)):
+    lower = limit(int(np.argmin(near)), 1.0)
+    for places in np.array_split(np.arange(sizes.size), -(-sizes.size * width // _SIZES)):
         while lower > 0.0:
-            chances = chance(block, lower)
+            chances = chance(sizes[places], lower)
             worst = int(np.argmax(chances))
             if chances[worst] <= goal:
                 break
-            lower = min(limit(block[worst : worst + 1], lower), lower * (1 - 1e-12))
+            lower = min(limit(int(places[worst]), lower), lower * (1 - 1e-12))
     return lower
 
 
@@ -871,10 +880,10 @@ def _chance(table: Floats, slack: int, rho: float, s: float) -> Callable[[Sizes,
     fine = _FINE / width
 
     def chance(sizes: Sizes, p: float) -> Floats:
-        x, law = _binomial_laws(sizes + width - 1, p)
+        x, law, total = _binomial_laws(sizes + width - 1, p)
         beyond = (s + rho * sizes - within) * fine + (1e-6 - first)
         needed = (beyond[:, np.newaxis] - x * fine).astype(np.int64)
-        chances: Floats = np.einsum("ij,ij->i", law, tail.take(needed, mode="clip"))
+        chances: Floats = np.einsum("ij,ij->i", law, tail.take(needed, mode="clip")) / total
         return chances
 
     return chance
@@ -892,10 +901,14 @@ def _tail_of_combination(table: Floats, places: Sizes, rho: float) -> tuple[Floa
     return np.append(np.cumsum(law[::-1])[::-1], 0.0), -span
 
 
-def _binomial_laws(sizes: Sizes, p: float) -> tuple[Floats, Floats]:
-    """Return likely counts of so many trials each, and a row of probabilities for each size."""
+def _binomial_laws(sizes: Sizes, p: float) -> tuple[Floats, Floats, Floats]:
+    """Return likely counts of so many trials each; for each size a row in proportion to their law; its sum.
+
+    Sizes are no more than about 100 apart: else what the rows are made of may underflow.
+    """
     if p in (0.0, 1.0):
-        return (p * sizes[:, np.newaxis]).astype(np.float64), np.ones((sizes.size, 1))
+        of_all = np.ones((sizes.size, 1))
+        return (p * sizes[:, np.newaxis]).astype(np.float64), of_all, of_all[:, 0]
     big, variance = int(sizes[-1]), p * (1 - p)
     far = _EXPONENT / 3 + math.sqrt(_EXPONENT**2 / 9 + 2 * _EXPONENT * big * variance)
     first, last = max(math.floor(sizes[0] * p - far), 0), min(math.ceil(big * p + far), big)
@@ -904,9 +917,10 @@ def _binomial_laws(sizes: Sizes, p: float) -> tuple[Floats, Floats]:
     # up to a common factor (n p)^x / x! times (n (1 - p))^(N - x) / (N - x)!, whose logarithms stay small
     of_x = np.append(0.0, np.cumsum(np.log(big * p / x[1:])))
     of_rest = np.append(0.0, np.cumsum(np.log(np.maximum(rest[:-1], _TINIEST) / (big * (1 - p)))))
-    logs = of_x + sliding_window_view(of_rest, x.size)[big - sizes]
-    law = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return x, law / law.sum(axis=1, keepdims=True)
+    of_x, of_rest = (np.exp(logs - logs.max()) for logs in (of_x, of_rest))
+    law = sliding_window_view(of_rest, x.size)[big - sizes]
+    law *= of_x
+    return x, law, law.sum(axis=1)
 
 
 def _box_limit(ratio: NoisyRatio, miss: float) -> float:

@@ -277,8 +277,11 @@ class Number:
             self._known[asked] = limits(confidence)
         return self._known[asked]
 
-    def row(self, confidence: float = CONFIDENCE) -> dict[str, Any]:
-        """Return all that there is to say of the number, as JSON has it: NaN and infinity are None."""
+    def row(self, confidence: float | None = None) -> dict[str, Any]:
+        """Return all that there is to say of the number, as JSON has it: NaN and infinity are None.
+
+        Without another confidence its limits have that of the range that a page shows.
+        """
         row: dict[str, Any] = {
             "name": self.name, "metric": self.metric, "label": _as_json(self.label),
             "group": _as_json(self.group), "value": finite(self.value), "rests_on": finite(self.rests_on),
@@ -286,7 +289,7 @@ class Number:
         }  # fmt: skip
         for kind, limits in (("people", self.population_interval), ("noise", self.noise_interval)):
             try:
-                found = limits(confidence)
+                found = limits(self.confidence if confidence is None else confidence)
             except Exception as error:  # the number is paid for all the same
                 row |= {kind: None, f"{kind}_note": str(error)}
             else:

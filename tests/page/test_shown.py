@@ -290,6 +290,16 @@ def test_largest_differences_hold_all_at_once(noisy):
             assert tuple(limits_of(gap)) == tuple(gap.population_interval(gap.confidence))
 
 
+def test_json_and_the_data_frame_have_the_ranges_that_the_page_shows(noisy):
+    table = noisy.frame()
+    for name, number in noisy.items():
+        told = table.loc[name, ["people_lower", "people_upper"]].tolist()
+        assert told == [*number.population_interval(number.confidence)], name
+    for name, text in table["concluded"].dropna().items():
+        if table["shown"][name]:
+            assert text.startswith("A sure difference") == (table["people_lower"][name] > 0), name
+
+
 def test_ranges_of_the_noise_alone_say_so_and_means_say_which_way_they_err():
     target = rng.normal(size=N)
     page = dp.private_evaluate(target, target + rng.standard_t(3, N), task="regression", epsilon=4.0)
