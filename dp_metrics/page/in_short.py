@@ -94,6 +94,8 @@ class PageFacts:
         When it was released, in UTC; None of a page that was stored by an earlier version.
     budget : dict or None, default=None
         What was "spent" and "remaining" of the budget when the page was made or read again.
+    is_returned : bool, default=False
+        Whether a budget returned the page, which had been released before.
     """
 
     public: PageForm
@@ -102,6 +104,7 @@ class PageFacts:
     results: Sequence[Result[Any]]
     released_at: datetime | None = None
     budget: dict[str, float] | None = field(default=None, init=False)
+    is_returned: bool = field(default=False, init=False)
 
     @property
     def epsilon(self) -> float:
@@ -162,7 +165,8 @@ class PageFacts:
         if self.is_seeded:
             facts |= {"Protected": "nobody", "Privacy": "none: the numbers were drawn from a seed"}
         if self.released_at is not None:
-            facts["Released"] = f"{self.released_at:%Y-%m-%d, %H:%M} UTC"
+            returned = "; returned since by the budget, at no cost" if self.is_returned else ""
+            facts["Released"] = f"{self.released_at:%Y-%m-%d, %H:%M} UTC{returned}"
         return facts
 
     @property

@@ -157,6 +157,8 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         What was "spent" and "remaining" of the budget when the page was made or read again.
     released_at : datetime or None
         When it was released, in UTC; None of a page that was stored by an earlier version.
+    is_returned : bool
+        Whether a budget returned the page, which had been released before.
     header : dict of str
         About what the page is: the model, the decision, the time of the release.
     summary : list of str
@@ -309,6 +311,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             "neighboring": self.relation,
             "n": self.n,
             "is_seeded": self.is_seeded,
+            "is_returned": self.is_returned,
             "promise": promise(self),
             "most_records": self.most_records,
             "confidence": CONFIDENCE,
@@ -393,13 +396,13 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         try:
             content = json.loads(text)
             question, answer = content["release"]
-            budget = content["budget"]
+            budget, is_returned = content["budget"], content.get("is_returned", False)
         except (TypeError, LookupError, ValueError):
             raise ValueError(
                 "This is no page that to_json wrote, or not all of it: pass its whole text, or a Path."
             ) from None
         page: PrivateEvaluation = stored.restored(json.dumps(question), json.dumps(answer))
-        page.budget = budget
+        page.budget, page.is_returned = budget, is_returned
         return page
 
     @property
@@ -748,7 +751,9 @@ def restored_page(asked: Mapping[str, Any], form: Mapping[str, Any], results: Re
     if not isinstance(division, EvaluationPlan):
         raise ValueError(stored.DAMAGED)
     plan = page_plan.plan_of_page(page, division)
-    return PrivateEvaluation(**plan.combine(results(plan)), released_at=form.get("released"))
+    found = PrivateEvaluation(**plan.combine(results(plan)), released_at=form.get("released"))
+    found.is_returned = True
+    return found
 
 
 # ---- as a folder of plain files, for those who decide what may leave a secure environment ----

@@ -59,6 +59,19 @@ def test_another_question_under_a_name_is_refused_and_the_same_written_otherwise
     assert later(path, 5).spent == 4
 
 
+def test_a_page_says_when_it_was_released_and_that_a_budget_returned_it(path):
+    first = ask(dp.PrivacyAccountant(5, path), Y, **SCORES)
+    with pytest.warns(dp.exceptions.StoredReleaseWarning):
+        again = ask(later(path, 5), Y, **SCORES)
+    released = first.header["Released"]
+    assert released.endswith("UTC")
+    for page in (again, dp.PrivateEvaluation.from_json(again.to_json()), later(path, 5)["page"]):
+        assert page.header["Released"] == f"{released}; returned since by the budget, at no cost"
+        assert page.header["Released"] in page.to_html()
+        assert page.is_returned
+    assert dp.PrivateEvaluation.from_json(first.to_json()).header == first.header
+
+
 def test_a_page_that_cannot_be_kept_is_shown(path, monkeypatch):
     def full(*arguments):
         raise OSError("no space left")
