@@ -335,6 +335,11 @@ class NoisyNumber(NamedTuple):
         """The range of the number, if limits of its noise are as close whatever the records are."""
         return self.noise.even_range
 
+    @property
+    def spread(self) -> float | None:
+        """The noisy spread of the numbers of which a mean was released with it; None of any other."""
+        return self.output.drawn.get("spread")
+
     def limits(self, miss: float) -> Limits:
         """Return limits of the number before the noise; `miss`: probability that any is wrong.
 

@@ -425,6 +425,7 @@ class CountsNoise:
     units: int = 1
 
     even_range: ClassVar[None] = None
+    spread: ClassVar[None] = None
 
     @property
     def together(self) -> int:

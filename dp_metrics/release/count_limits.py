@@ -27,7 +27,6 @@ from dp_metrics.mechanisms._laws import (
     nearest_index,
 )
 from dp_metrics.mechanisms.geometric import spread_noise
-from dp_metrics.quantities.base import NoisyNumber
 from dp_metrics.quantities.tables import CountsNoise, largest_noise_of_sum, noise_variance, saturated_counts
 
 _EXPONENT = 40.0  # a count is farther from its mean than a window tells with probability exp(-40)
@@ -228,7 +227,7 @@ def normal_note(n: int) -> str:
     return _NORMAL if n >= _ENOUGH else f"{_NORMAL} {_FEW}"
 
 
-def mean_limits(mean: NoisyNumber | CountsNoise, miss: float, *, is_sure: bool) -> Limits | None:
+def mean_limits(mean: Any, miss: float, *, is_sure: bool) -> Limits | None:
     """Return limits of a mean among all people; None if the mean of these records was not so released.
 
     Parameters
@@ -247,10 +246,9 @@ def mean_limits(mean: NoisyNumber | CountsNoise, miss: float, *, is_sure: bool) 
     records at the end as may all be missed with the probability `miss`, less what is added for the noise in
     the variance.
     """
-    # what has a spread was released so; of a table there is no one number
-    if not isinstance(mean, NoisyNumber) or (spread := mean.output.drawn.get("spread")) is None:
+    if (spread := mean.spread) is None:  # it was released otherwise
         return None
-    noise: Any = mean.noise
+    noise = mean.noise
     facts, released = noise.facts(None), mean.output.value
     n, high = facts.n, facts.output_range[1]
     law = noise.mechanism.output_distribution(facts.widest(), noise.epsilon)
