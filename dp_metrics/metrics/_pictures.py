@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
 from dp_metrics.inputs.options import Floats
-from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
+from dp_metrics.metrics.scores.bands import CalibrationBand, PrecisionRecallBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import NetBenefitCurve, PrecisionRecallCurve, RocCurve
 from dp_metrics.release.released import Interval
 
@@ -42,15 +42,18 @@ def draw_roc(curve: RocCurve, area: float, band: RocBand | None, ax: Any) -> Any
 
     display = RocCurveDisplay(fpr=curve.fpr, tpr=curve.tpr, roc_auc=area).plot(ax=_axes(ax))
     display.line_.set(color=COLOURS["value"], linewidth=1.8, label=f"released (area {area:.3f})", zorder=3)
-    if band is not None:
-        label = f"{_percent(band.confidence)} band, all people"
-        band.shade(display.ax_, color=COLOURS["limits"], alpha=0.4, label=label)
+    _shade(display.ax_, band)
     display.ax_.plot([0, 1], [0, 1], color=COLOURS["chance"], linestyle=":", linewidth=1, label="chance")
     return _finished(display, "false positive rate", "true positive rate", "lower right")
 
 
 def draw_precision_recall(
-    curve: PrecisionRecallCurve, average: float, share: float, is_noise: NDArray[np.bool_], ax: Any
+    curve: PrecisionRecallCurve,
+    average: float,
+    share: float,
+    is_noise: NDArray[np.bool_],
+    band: PrecisionRecallBand | None,
+    ax: Any,
 ) -> Any:
     """Return the display of a precision-recall curve, grey where a threshold leaves hardly any record.
 
@@ -64,6 +67,8 @@ def draw_precision_recall(
         Of the positive class: the precision by chance.
     is_noise : ndarray of shape (n_thresholds,)
         Where the precision is mostly noise.
+    band : PrecisionRecallBand or None
+        The band; None draws none.
     ax : matplotlib Axes or None
         Where to draw.
     """
@@ -78,6 +83,7 @@ def draw_precision_recall(
         x, y = (np.where(is_grey, one, np.nan) for one in (curve.recall, curve.precision))
         style = {"drawstyle": "steps-post", "linewidth": 2.2, "zorder": 4}
         display.ax_.plot(x, y, color=COLOURS["noise"], label=_NOISE, **style)
+    _shade(display.ax_, band)
     display.ax_.axhline(share, color=COLOURS["chance"], linestyle=":", linewidth=1, label="chance")
     return _finished(display, "recall", "precision", "lower left" if share < 0.3 else "best")
 
@@ -233,6 +239,13 @@ def _finished(display: Any, across: str, up: str, place: str) -> Any:
 def _tidied(axes: Any) -> Any:
     axes.spines[["top", "right"]].set_visible(False)
     return axes
+
+
+def _shade(axes: Any, band: RocBand | PrecisionRecallBand | None) -> None:
+    """Shade the band of a curve among all people, if there is one."""
+    if band is not None:
+        label = f"{_percent(band.confidence)} band, all people"
+        band.shade(axes, color=COLOURS["limits"], alpha=0.4, label=label)
 
 
 def _percent(confidence: float) -> str:

@@ -10,7 +10,7 @@ from helpers import all_of_scores, counts_without_noise, loop_over, normal_score
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import beta, binom
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
 
 import dp_metrics as dp
 from dp_metrics.metrics.scores import bands
@@ -198,6 +198,31 @@ def test_without_noise_an_average_precision_lies_between_those_of_any_order_with
     if not y.all():
         quick = told.noise_interval(metric="average_precision")
         assert tuple(quick) == pytest.approx((lower, upper), abs=1e-3)
+
+
+@given(st.integers(2, 9), st.integers(0, 2**31))
+def test_a_band_of_precisions_holds_the_curve_wherever_scores_lie_in_their_bins(bins, seed):
+    edges, rng = np.linspace(0, 1, bins + 1), np.random.default_rng(seed)
+    y = np.append(rng.random(60) < 0.4, True)
+    scores = rng.beta(2 + 2 * y, 3)
+    counts = [np.histogram(scores[y == label], edges)[0].astype(float) for label in (0, 1)]
+    curve, share = roc(counts_without_noise(edges, *counts)), y.mean()
+    away = rng.choice([0.0, 0.5], (4, 1)) * rng.random((4, bins + 1))
+    away[:, [0, -1]] = 0.0
+    (fpr_low, tpr_low), (fpr_high, tpr_high) = (
+        np.maximum.accumulate(np.clip([curve.fpr + sign * a, curve.tpr + sign * b], 0, 1), axis=1)
+        for sign, a, b in ((-1, *away[:2]), (1, *away[2:]))
+    )
+    lines = curve._replace(fpr=fpr_high, tpr=tpr_low), curve._replace(fpr=fpr_low, tpr=tpr_high)
+    more, less = rng.choice([0.0, 0.3], 2)
+    limits = share * (1 - less), share + (1 - share) * more
+    recall, lower, upper = bands.precisions_between(*lines, limits)
+    assert (recall[0], recall[-1]) == (0, 1)
+    precisions, recalls, _ = precision_recall_curve(y, scores)
+    for reached in np.unique(recalls[recalls > 0]):
+        first = precisions[:-1][recalls[:-1] == reached].max()  # that of the highest threshold
+        step = np.searchsorted(recall, reached - 1e-12) - 1
+        assert lower[step] - 1e-9 <= first <= upper[step] + 1e-9
 
 
 @pytest.mark.gate

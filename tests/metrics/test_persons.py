@@ -230,7 +230,8 @@ def test_scores_are_those_of_records_weighted_by_their_person(public):
 def test_scores_of_persons_have_no_sure_limits_and_no_band():
     told = scores_of(groups=PERSONS, equal_groups=True)
     for refused in (
-        partial(told.population_interval, sure=True), told.roc_band, told.calibration_band,
+        partial(told.population_interval, sure=True), told.roc_band,
+        told.calibration_band, told.precision_recall_band,
         partial(told.net_benefit, 0.5), partial(told.net_benefit, 0.5, of="records"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match="no sure limits, and no band"):

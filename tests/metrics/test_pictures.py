@@ -52,6 +52,10 @@ def test_bands_are_those_of_the_release_and_can_be_left_out():
     (band,) = scores.plot("roc", axes_of(), confidence=0.9).ax_.patches
     lower = scores.roc_band(0.9).lower
     np.testing.assert_allclose(band.get_xy()[: lower.fpr.size], np.column_stack(lower[:2]))
+    (band,) = scores.plot("precision_recall", axes_of(), confidence=0.9).ax_.collections
+    limits, (path,) = scores.precision_recall_band(0.9), band.get_paths()
+    corners = np.array([path.get_extents().min, path.get_extents().max])
+    np.testing.assert_allclose(corners, [(0, limits.lower.min()), (1, limits.upper.max())])
     display = scores.plot("calibration", axes_of())
     assert display.y_prob.size == pytest.approx(2000, abs=50)
     assert display.y_prob.mean() == pytest.approx(SCORE.mean(), abs=0.02)

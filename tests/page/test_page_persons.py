@@ -182,7 +182,8 @@ def test_no_range_of_records_speaks_of_all_people():
     assert details["privacy_unit"] == "person"
     assert "up to 2" in details["privacy_unit_details"]
     scores = page.released["scores"]
-    for ask in (scores.calibration_band, scores.roc_band, scores.population_interval):
+    of_curves = scores.calibration_band, scores.roc_band, scores.precision_recall_band
+    for ask in (*of_curves, scores.population_interval):
         with pytest.raises(ValueError, match="2 records of each person"):
             ask()
 

@@ -322,11 +322,31 @@ def precision_between(lower: RocCurve, upper: RocCurve, share: tuple[float, floa
     its upper one. The largest of these precisions is taken, over all bins that may be meant. In either case
     all scores of a bin may lie anywhere in it, also at one place.
     """
+    recall, _, best = precisions_between(lower, upper, share)
+    low, _ = share
+    least = _lower(lower.tpr, (1.0 - low) / low * lower.fpr) if low > 0 else 0.0
+    return least, float((np.diff(recall) * best).sum())
+
+
+def precisions_between(
+    lower: RocCurve, upper: RocCurve, share: tuple[float, float]
+) -> tuple[Floats, Floats, Floats]:
+    """Return recalls from 0 to 1, and limits of the precision from each to the next: see `precision_between`.
+
+    The lower limit of a step is that of the least recall in it.
+    """
     low, high = share
-    return (
-        _lower(lower.tpr, (1.0 - low) / low * lower.fpr) if low > 0 else 0.0,
-        _upper(lower.tpr, upper.tpr, (1.0 - high) / high * upper.fpr) if high > 0 else 0.0,
-    )
+    recall = np.unique(np.concatenate([lower.tpr, upper.tpr]))
+    start, edge = recall[:-1], np.searchsorted(lower.tpr, recall[1:])
+    found = low * start + (1.0 - low) * lower.fpr[edge]
+    worst = np.divide(low * start, found, out=np.full_like(start, low > 0), where=found > 0)
+    if not high > 0:
+        return recall, worst, np.zeros_like(worst)
+    negatives = (1.0 - high) / high * upper.fpr[:-1]
+    of_bins = np.where(negatives > 0, upper.tpr[1:] / (upper.tpr[1:] + negatives), 1.0)
+    middles = (start / 2 + recall[1:] / 2)[:, np.newaxis]
+    is_meant = (lower.tpr[:-1] < middles) & (middles <= upper.tpr[1:])
+    return recall, worst, np.where(is_meant, of_bins, 0.0).max(axis=1)
 
 
 def _lower(recall: Floats, negatives: Floats) -> float:
@@ -334,15 +354,6 @@ def _lower(recall: Floats, negatives: Floats) -> float:
     start, end, against = recall[:-1], recall[1:], negatives[1:]
     lost = np.where(against > 0, against * np.log((end + against) / (start + against)), 0.0)
     return float((end - start - lost).sum())
-
-
-def _upper(least: Floats, most: Floats, negatives: Floats) -> float:
-    """Return the integral of the largest precision that may be had at each recall."""
-    best = np.where(negatives[:-1] > 0, most[1:] / (most[1:] + negatives[:-1]), 1.0)
-    ends = np.unique(np.concatenate([least, most]))
-    middles = (ends[:-1] / 2 + ends[1:] / 2)[:, np.newaxis]
-    is_meant = (least[:-1] < middles) & (middles <= most[1:])
-    return float((np.diff(ends) * np.where(is_meant, best, 0.0).max(axis=1)).sum())
 
 
 _CALIBRATION = (
@@ -410,6 +421,48 @@ class RocBand:
         """
         x, y = (np.r_[low, high[::-1]] for low, high in zip(self.lower[:2], self.upper[:2], strict=True))
         return ax.fill(x, y, **{"alpha": 0.25, "linewidth": 0, **style})
+
+
+@dataclass(frozen=True, eq=False)
+class PrecisionRecallBand:
+    """A band in which a whole precision-recall curve lies, of scores that are not in bins.
+
+    Parameters
+    ----------
+    recall : ndarray of shape (n_steps + 1,)
+        Recalls from 0 to 1.
+    lower, upper : ndarray of shape (n_steps,)
+        Between which numbers the precision lies where the recall is above one of these, up to the next.
+    confidence : float
+        Least probability with which all of the curve lies between them.
+    about : str
+        What curve that is.
+    """
+
+    recall: Floats
+    lower: Floats
+    upper: Floats
+    confidence: float
+    about: str
+
+    def shade(self, ax: Any, **style: Any) -> Any:
+        """Shade the band in axes of matplotlib, such as ``PrecisionRecallDisplay(...).plot().ax_``.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes
+            Where the curve is drawn.
+        **style
+            As for `matplotlib.axes.Axes.fill_between`.
+
+        Returns
+        -------
+        matplotlib.collections.PolyCollection
+            What was drawn.
+        """
+        low, high = (np.append(steps[:1], steps) for steps in (self.lower, self.upper))
+        look = {"alpha": 0.25, "linewidth": 0, "step": "pre", **style}
+        return ax.fill_between(self.recall, low, high, **look)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from dp_metrics.metrics._pictures import draw_calibration, draw_net_benefit, dra
 from dp_metrics.metrics.labels.layouts import Layout, whole
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, counts_of_labels
 from dp_metrics.metrics.scores import bands, curve_formulas as formulas
-from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
+from dp_metrics.metrics.scores.bands import CalibrationBand, PrecisionRecallBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import (
     CalibrationCurve,
     NetBenefitCurve,
@@ -193,6 +193,31 @@ class ReleasedScores:
     def roc_band(self, confidence: float = 0.95) -> RocBand:
         """Return the band in which the ROC curve of all people lies, as `Result.band` does."""
         return replace(self._limited(), metric="roc_curve").band(confidence)
+
+    def precision_recall_band(self, confidence: float = 0.95) -> PrecisionRecallBand:
+        """Return the band in which the precision-recall curve of all people lies.
+
+        It is sure, of scores that are not in bins, and errs to the wide side.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Probability, strictly between 0 and 1, with which the whole curve lies in the band.
+
+        Returns
+        -------
+        PrecisionRecallBand
+            The arrays `recall`, `lower` and `upper`; and ``shade(ax)``.
+
+        Raises
+        ------
+        ValueError
+            If the confidence is invalid, or some person may have several records.
+        """
+        told = replace(self._limited("average_precision"), metric="precision_recall_curve")
+        check_persons(told.released, told.metric)
+        table: ScoreTable = told.reading  # type: ignore[assignment]
+        return table.precision_band(told, PopulationQuestion.of(told.metric, confidence, sure=False))
 
     def at_threshold(self, threshold: float) -> ReleasedConfusion:
         """Return all metrics of the labels that ``score >= threshold`` predicts, with limits.
@@ -536,9 +561,10 @@ class ReleasedScores:
         Parameters
         ----------
         kind : {"roc", "precision_recall", "calibration", "net_benefit"}, default="roc"
-            Of a ROC curve the band of `roc_band`; a precision-recall curve grey where hardly any record is
-            above the threshold; of a calibration curve sure limits among all people, which hold for all its
-            bins at once, and nearly empty bins in grey; the net benefit beside treating all, and none.
+            Of a ROC curve the band of `roc_band`; of a precision-recall curve that of
+            `precision_recall_band`, and grey where hardly any record is above the threshold; of a calibration
+            curve sure limits among all people, which hold for all its bins at once, and nearly empty bins in
+            grey; the net benefit beside treating all, and none.
         ax : matplotlib Axes or None, default=None
             Where to draw; None: a new figure of pyplot.
         confidence : float or None, default=0.95
@@ -569,8 +595,9 @@ class ReleasedScores:
             above = np.cumsum(self.counts.total[::-1])[::-1]
             is_noise = too_few(self.counts.noise, above / np.sqrt(np.arange(above.size, 0, -1)))
             share = float(self.counts.positive.sum()) / self.counts.n if self.counts.n > 0 else 0.0
-            curve = self.precision_recall_curve()
-            return draw_precision_recall(curve, self.average_precision_score(), share, is_noise, ax)
+            curve, average = self.precision_recall_curve(), self.average_precision_score()
+            of_precision = None if confidence is None else self.precision_recall_band(confidence)
+            return draw_precision_recall(curve, average, share, is_noise, of_precision, ax)
         from sklearn.calibration import CalibrationDisplay  # slow to import
 
         shown = self.counts.total * min(1.0, _MOST_SHOWN / max(self.counts.n, 1.0))

@@ -15,7 +15,13 @@ from dp_metrics.inputs.labels import LabelColumns, labels_and_scores
 from dp_metrics.inputs.options import Floats, as_whole, check_edges
 from dp_metrics.mechanisms._laws import Limits, Staircase
 from dp_metrics.metrics.scores import bands, curve_formulas as formulas
-from dp_metrics.metrics.scores.bands import BinnedCells, CalibrationBand, RatioLimits, RocBand
+from dp_metrics.metrics.scores.bands import (
+    BinnedCells,
+    CalibrationBand,
+    PrecisionRecallBand,
+    RatioLimits,
+    RocBand,
+)
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, ScoreCounts
 from dp_metrics.quantities import tables
 from dp_metrics.quantities.tables import Cells, CountsNoise, TableOf
@@ -47,6 +53,7 @@ _NO_PERSONS = (
     "their noise. max_records=1 keeps one record of each person."
 )
 Ends: TypeAlias = tuple[float, float]
+Lines: TypeAlias = tuple[formulas.RocCurve, formulas.RocCurve]
 
 _NEAR = 20.0  # standard deviations of its noise, below which a class is small for limits that are linear
 _POWERS = tuple(2**power for power in range(1, tables.MOST_COLUMNS.bit_length()))
@@ -213,20 +220,24 @@ class ScoreTable:
         if quick is not None and (noise.units > 1 or not is_near):
             return quick, False
         limits_of = count_limits.edge_limits if among_people else count_limits.noise_limits
-        low, high = self._by_shares(noise, result.released.public_n, self._each(limits_of, noise, miss))
+        lines, share = self._lines(result, self._each(limits_of, noise, miss))
+        low, high = bands.precision_between(*lines, share) if share else bands.area_between(*lines, self.ties)
         if quick is None:
             return (low, high), True
         inside = max(low, quick[0]), min(high, quick[1])
         return (inside if inside[0] <= inside[1] else quick), False
 
-    def _by_shares(self, noise: CountsNoise, n: int | None, limits_of: RatioLimits) -> Ends:
-        """Return limits that hold where those of shares hold: of each class above edges, and of positives."""
-        edges = self._edges(noise)
-        lines, bins = bands.roc_limits(noise, n, edges, limits_of), edges.size - 1
-        if self.formula is formulas.area_under_roc:
-            return bands.area_between(*lines, self.ties)
-        positives = count_limits.noisy_ratio(noise, range(bins, 2 * bins), range(bins), n)
-        return bands.precision_between(*lines, limits_of(positives))
+    def _lines(self, result: Result[Any], limits_of: RatioLimits) -> tuple[Lines, Ends | None]:
+        """Return limits of the ROC curve, and where precisions are asked for of the share of positives too.
+
+        They hold where those of shares do: of each class above edges, and of positives.
+        """
+        (noise,), n = result.parts, result.released.public_n
+        edges, share = self._edges(noise), None
+        if self.formula is formulas.average_precision:
+            bins = edges.size - 1
+            share = limits_of(count_limits.noisy_ratio(noise, range(bins, 2 * bins), range(bins), n))
+        return bands.roc_limits(noise, n, edges, limits_of), share
 
     def _noted(self, ends: Ends, result: Result[Any], of_order: str, *, is_proved: bool) -> Limits:
         limits, is_ordered = Limits(*ends).within(0.0, 1.0), self.ties == bands.ORDERED
@@ -240,11 +251,20 @@ class ScoreTable:
 
     def band(self, result: Result[Any], asked: PopulationQuestion) -> RocBand:
         """Return the band of the ROC curve among all people, for scores in their public bins."""
-        self.check_records(result, asked.metric)
-        (noise,) = result.parts
-        sure = self._each(count_limits.edge_limits, noise, asked.miss)
-        lines = bands.roc_limits(noise, result.released.public_n, self._edges(noise), sure)
+        lines, _ = self._sure_lines(result, asked)
         return RocBand(*lines, asked.confidence, f"The ROC curve of the scores in bins {POPULATION_NOTE}")
+
+    def precision_band(self, result: Result[Any], asked: PopulationQuestion) -> PrecisionRecallBand:
+        """Return the band of the precision-recall curve among all people, where precisions are asked for."""
+        lines, share = self._sure_lines(result, asked)
+        assert share is not None
+        about = f"The precision-recall curve of the unbinned scores {POPULATION_NOTE}"
+        return PrecisionRecallBand(*bands.precisions_between(*lines, share), asked.confidence, about)
+
+    def _sure_lines(self, result: Result[Any], asked: PopulationQuestion) -> tuple[Lines, Ends | None]:
+        """Return sure limits among all people; see `_lines`."""
+        self.check_records(result, asked.metric)
+        return self._lines(result, self._each(count_limits.edge_limits, result.parts[0], asked.miss))
 
     def _each(self, limits_of: Callable[..., Ends], noise: CountsNoise, miss: float) -> RatioLimits:
         """Return the limits of one of many shares: of each class at each edge, and perhaps of positives."""
