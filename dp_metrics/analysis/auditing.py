@@ -442,8 +442,8 @@ def _candidate_probabilities(law: AboveThresholdLaw) -> Floats:
 
 def _interval_loss(a: IntervalLaw, b: IntervalLaw) -> float:
     edges = np.unique(np.concatenate([a.edges, b.edges]))
-    # both log densities are linear on each piece, so that its two ends decide
-    return float(np.abs(_log_density(a, edges) - _log_density(b, edges)).max())
+    # both log densities are linear on each piece, so that its two ends decide; a range of one number has none
+    return float(np.abs(_log_density(a, edges) - _log_density(b, edges)).max(initial=0.0))
 
 
 def _log_density(law: IntervalLaw, edges: Floats) -> Floats:
@@ -456,6 +456,8 @@ def _log_density(law: IntervalLaw, edges: Floats) -> Floats:
 
 
 def _laplace_loss(a: LaplaceLaw, b: LaplaceLaw) -> float:
+    if not a.scale:  # of a metric that never changes
+        return 0.0 if a.centre == b.centre else math.inf
     # the log ratio inside is largest at and beyond the centres; the ends of the range are atoms
     low, high = a.output_range
     inside = [min(max(centre, low), high) for centre in (a.centre, b.centre)]

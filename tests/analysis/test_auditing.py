@@ -182,3 +182,14 @@ def test_losses_whose_ratios_are_no_floats_are_compared():
     pair = [x], [[*x[:-1], 0.0]]
     loss = auditing.release_loss(dp.private_mean_loss, *pair, epsilon=3000.0, mechanism="hazard")
     assert loss == pytest.approx(-4 * math.log(math.ulp(0.0)))
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (0.0, 1e-200)])
+def test_what_never_changes_loses_nothing(mechanism, bounds):
+    """The variance of one record is 0, and so is the largest that such narrow bounds allow, as a float."""
+    rule = AboveThreshold(beta=1.2, max_candidates=300) if mechanism == "above_threshold" else mechanism
+    loss = partial(auditing.release_loss, "variance", epsilon=1.0, bounds=bounds, mechanism=rule)
+    assert loss([[0.0]], [[1.0]]) <= 1.0
+    if mechanism == "laplace" or bounds[1] < 1.0:
+        assert loss([[0.0]], [[1.0]]) == 0.0
