@@ -179,6 +179,11 @@ def greedy(y_true, y_pred, *, epsilon, accountant=None):
     return sum(dp.private_mse(y_true, y_pred, epsilon=epsilon, accountant=accountant) for _ in range(2))
 
 
+def of_a_binary_float(y_true, y_pred, *, epsilon, accountant=None):
+    """A float stands for its decimal, which is less: the sum of the history's floats is what was given."""
+    return dp.private_mse(y_true, y_pred, epsilon=Fraction(epsilon), accountant=accountant)
+
+
 def of_two_relations(y_true, y_pred, *, epsilon, accountant=None):
     half = {"epsilon": epsilon / 2, "accountant": accountant}
     return sum(dp.private_mse(y_true, y_pred, **half, **relation) for relation in ({}, PRIVATE_N))
@@ -1009,6 +1014,10 @@ ROWS = [
          ("non-empty sequence", {"grid": {"alpha": []}}),
          ("at least one dict", {"grid": []}),
          ("spends more than the epsilon that it is given", {"metric": greedy, "greater_is_better": False}),
+         (
+             "spends more than the epsilon that it is given",
+             {"metric": of_a_binary_float, "greater_is_better": False, "epsilon": 0.3},
+         ),
      ]),
     (lambda options: search(**options),
      TypeError, ..., [

@@ -356,6 +356,11 @@ def keep(accountant: PrivacyAccountant, claim: Claim, answer: str | None, summar
         accountant._ledger.keep(claim.number, answer, summary)
 
 
+def exactly_spent(accountant: PrivacyAccountant) -> Fraction:
+    """Return what is spent so far, not rounded."""
+    return accountant._ledger.spent()
+
+
 def check_accountant(accountant: Any) -> None:
     """Raise unless this is a budget, or None."""
     if not (accountant is None or isinstance(accountant, PrivacyAccountant)):

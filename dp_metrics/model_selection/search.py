@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
 from dp_metrics._random import Entropy, preserved_global_generators
-from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant
-from dp_metrics.accounting.ledgers import Claim, Spend
+from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant, exactly_spent
+from dp_metrics.accounting.ledgers import Claim
 from dp_metrics.inputs import options
 from dp_metrics.inputs.arrays import number_of_records
 from dp_metrics.metrics import metric_of
@@ -235,7 +235,7 @@ class PrivateRandomizedSearch(model_selection.RandomizedSearchCV):
         # The number is not released, so it costs nothing; from here on no record makes anything fail.
         known = _trials.public_classes(self.estimator, y, methods, scorer.function.keywords.get("labels"))
         labels = labels_for(scorer, lambda: known)
-        # the history of the rehearsal tells under which relation the metric is private, and what it costs
+        # the budget of the rehearsal tells under which relation the metric is private, and what it costs
         rehearsal = PrivacyAccountant(options.MAX_FLOAT)
         options.warn_of_large_epsilon(total)
         *_, y_val, sample_weight_val = data
@@ -243,7 +243,7 @@ class PrivateRandomizedSearch(model_selection.RandomizedSearchCV):
         rehearsed = self._scorer(total).set_params(accountant=rehearsal)
         release_score(rehearsed, labels, methods[0], response, y_val, sample_weight_val)
         claim = Claim(None, is_named=False)
-        self._spend(total, rehearsal.history, claim)
+        self._spend(total, rehearsal, claim)
 
         def trial() -> tuple[float, dict[str, Any]]:
             params = _trials.draw(self.param_distributions)
@@ -272,11 +272,13 @@ class PrivateRandomizedSearch(model_selection.RandomizedSearchCV):
             metric_params=self.metric_params,
         )
 
-    def _spend(self, total: Fraction, rehearsed: Sequence[Spend], claim: Claim) -> None:
-        if sum(options.exact_epsilon(spend.epsilon) for spend in rehearsed) * _trials.COST > total:
+    def _spend(self, total: Fraction, rehearsal: PrivacyAccountant, claim: Claim) -> None:
+        # the floats of a history may be less than what was spent
+        if exactly_spent(rehearsal) * _trials.COST > total:
             raise ValueError("The metric spends more than the epsilon that it is given.")
         if self.accountant is None:
             return
+        rehearsed = rehearsal.history
         relation = (self.metric_params or {}).get("neighboring", "replace_one")
         drawn_by = dict.fromkeys(spend.mechanism for spend in rehearsed if spend.mechanism is not None)
         self.accountant.spend(
