@@ -238,7 +238,7 @@ class PrivateMetricFrame:
             query = frame_query.plan_frame(chosen, shape, by, overall_share=share)
             return query, query.read(records), {"shape": shape, "sizes": by.sizes}
 
-        vars(self).update(vars(release.answer(read, made)))
+        vars(self).update(vars(release.answer(read, made)))  # a stored frame, or a new one
 
     def _show(
         self, result: FrameResult, *, epsilon: float, relation: Relation, membership: str, is_single: bool

@@ -432,7 +432,7 @@ def _share(metric: FrameMetric, query: Query, shape: Shape, groups: Groups) -> T
         confusion = replace(confusion, formula=_number, parts_of=None, no_limits=_NO_SHARE)
     if groups.sizes is not None:
         confusion = replace(confusion, formula=partial(_unless_empty, formula=confusion.formula))
-    place = int(np.argmin(confusion.layout.good))  # frames that are stored have the last first
+    place = int(np.argmin(confusion.layout.good))  # stored frames count the others first
     layout = right_or_wrong(place)
     confusion, count = replace(confusion, layout=layout), partial(_last_first, part=query.quantities[0])
     table = Query((TableOf(layout.cells, True, count, shape.units),), query.reader)

@@ -135,7 +135,8 @@ def _is_mean(released: ReleasedNumbers) -> bool:
 
 def share_of_records(normalize: Any, of_what: str, *, is_score: bool = False) -> ShareOfRecords:
     """Return what makes a result of the share of the records that a loss counts: see `_mean_or_sum`."""
-    ratio = Ratio("recall", "binary", undefined=float(is_score))  # of no record none is wrong
+    # of the two cells, what counts and the others, this is the share of the first; of no record none is wrong
+    ratio = Ratio("recall", "binary", undefined=float(is_score))
     counts = Confusion(
         right_or_wrong(int(is_score)),
         ratio,

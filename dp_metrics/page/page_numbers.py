@@ -26,8 +26,8 @@ TOO_NOISY = "too noisy to tell"
 IN_UNITS = ("median absolute error", "mae", "rmse", "mse")
 """Metrics in the unit of the targets, or its square; all others are shares, or differ by 1 at most."""
 _ON_A_SCALE = IN_UNITS[:3]
-WIDEST = 0.5
-"""A share whose range is wider is too noisy to tell."""
+WIDEST_RANGE = 0.5
+"""A share whose range, noise and chance together, is wider is too noisy to tell."""
 _MOST_DIGITS = 300  # of the smallest floats
 _LEAST = 1e-12  # half of a range, of its ends, that floats can tell
 
@@ -52,7 +52,7 @@ def known_limits(limits: Callable[[float], Interval], number: Number) -> Interva
 
 
 def is_told(number: Number) -> bool:
-    """Return whether a number is shown: its range may be too wide to tell anything."""
+    """Return whether a number is shown: not where a note calls it mostly noise, or its range is too wide."""
     limits = limits_of(number)
     # what limits say too, as of bins that are coarse, is no noise: they allow for it
     noted = number.note not in (None, NOT_STORED) and (limits is None or number.note not in limits.note)
@@ -62,7 +62,7 @@ def is_told(number: Number) -> bool:
         return True
     if number.metric in IN_UNITS:  # none is below 0, nor a difference of two, so that 0 is no limit
         return limits.lower > 0 or math.isfinite(limits.upper)
-    return bool(limits.upper - limits.lower <= WIDEST)
+    return bool(limits.upper - limits.lower <= WIDEST_RANGE)
 
 
 def shown_limits(number: Number) -> Interval | None:

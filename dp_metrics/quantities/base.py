@@ -450,7 +450,7 @@ _NEGLIGIBLE = 0.01
 _MOST_TIMES = 10**7  # n * epsilon from which on the share is negligible
 
 
-def _missing_share(times: Fraction, clipped: float, most: float, released: float) -> float:
+def _missing_share(n_epsilon: Fraction, clipped: float, most: float, released: float) -> float:
     """Return about what share of a mean of squares with heavy tails is missing.
 
     Squares are those of numbers with Student's law of 3 degrees of freedom. No more can be missing than the
@@ -458,8 +458,8 @@ def _missing_share(times: Fraction, clipped: float, most: float, released: float
 
     Parameters
     ----------
-    times : Fraction
-        n * epsilon.
+    n_epsilon : Fraction
+        The number of records, times epsilon.
     clipped : float
         Of all records, the share that is clipped.
     most : float
@@ -467,9 +467,9 @@ def _missing_share(times: Fraction, clipped: float, most: float, released: float
     released : float
         The number.
     """
-    if times > _MOST_TIMES:
+    if n_epsilon > _MOST_TIMES:
         return 0.0
-    share = min(_AT_1000 * (1000 / float(max(times, Fraction(1)))) ** _FALL, 1.0)
+    share = min(_AT_1000 * (1000 / float(max(n_epsilon, Fraction(1)))) ** _FALL, 1.0)
     if released > 0:
         share = min(share, clipped * (most / released))
     return share if share >= _NEGLIGIBLE else 0.0
@@ -660,7 +660,7 @@ class TwoStages(OneStage):
 
     def prepare(self, stats: Any) -> Draw:
         """Return the draw; output bounds, which take long for a variance, only if one stage is possible."""
-        extremes, stages = self._extremes(stats), self.stages(1)
+        extremes, stages = self._extremes(stats), self.stages(1)  # any number: it serves the rehearsal
         is_certain = self.totals is not None and stages is not None and stages.probability == 1
         alone = None if is_certain else super().prepare(stats)
         if stages is not None:
@@ -674,6 +674,13 @@ class TwoStages(OneStage):
     def _draw_either(
         self, extremes: Extremes, alone: Draw | None, entropy: Entropy, count: int | None
     ) -> Output:
+        """Draw after the spend.
+
+        Nothing fails any more, whatever the records are. They were checked, and their terms are finite, when
+        the stats looked at all of them. The statistic's bounds are in order and in their public range, for
+        its values are sorted and clipped; and with these public facts the law was made before, for a number
+        with the widest bounds (`rehearse_law`): which facts a law can be made of does not depend on bounds.
+        """
         stages = self.stages(count)
         if stages is None or not is_chosen(entropy, stages.probability):
             assert alone is not None

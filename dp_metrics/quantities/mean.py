@@ -152,7 +152,7 @@ class MeanOf(Quantity):
         largest, smallest = Largest(ranks), Largest(ranks, sign=-1)
         headroom: Pairs = np.empty(0), np.empty(0)
         sums, levels, total = BlockSums(), LevelSums() if forget else None, 0
-        # a loss that overflows is clipped; a warning would tell of it
+        # a loss that overflows is clipped, in silence: NumPy's warning would tell of a record
         for block, high in terms():
             if high > limit:
                 block, high = np.minimum(block, limit), limit
@@ -407,6 +407,10 @@ class MeanStats:
         return Extremes(at_ranks, self._clipped, n if private_n else None)
 
     def _clipped(self, y: float) -> ClippedSum:
+        """Return the sum of the terms clipped at the next level from y on, as a part of that level.
+
+        The level itself is returned with it, as a term of the mean.
+        """
         n, weight = self.totals.size, self.totals.weight
         if not n:  # the scale is never used without records
             n, weight = 1, 1 << exact.UNIT_BITS
@@ -417,7 +421,7 @@ class MeanStats:
         number = min(exact.level_from(at_least), exact.LEVELS)
         level, highest = exact.level_units(number), exact.level_units(exact.LEVELS)
         if self.quantity.record_loss.cap is not None:
-            # without records that are public the limit is the cap
+            # where there is no record, or their number is private, the limit is the cap
             largest = self.totals.largest if self.totals.size else self.quantity.record_loss.cap
             highest = max(exact.float_units(largest), 1)
         if level >= highest:

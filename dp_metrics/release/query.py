@@ -156,7 +156,7 @@ class Query:
     reader : callable
         Checks the form of `Records`, and returns those that the quantities look at.
     reading : callable, default=the one number that is released
-        The result of a `ReleasedNumbers`; a `WithLimits` one has limits of its noise too.
+        The result of a `ReleasedNumbers`; if it has `limits`, so has the result, of its noise: see result.py.
     shares : tuple of Fraction or None, default=None
         Positive parts of epsilon, with sum 1; None for equal ones.
     mechanisms : tuple of (str, Mechanism or None), default=()
@@ -165,7 +165,7 @@ class Query:
         Why the query cannot be carried out with a private number of records: the form of the call leaves open
         what would then follow from whether there are records. None: it can.
     most_records : int, default=1
-        How many records one person has at most: of epsilon a release spends that part on one record.
+        How many records, k, one person has at most: a release spends 1 / k of its epsilon on one record.
     default : str, default="geometric"
         The mechanism of all other parts, unless the caller chooses; those with noise of their own ask none.
 

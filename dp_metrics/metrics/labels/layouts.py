@@ -289,10 +289,10 @@ _RATIOS = {
     "jaccard": (1, "either"),
     "specificity": (1, "wrong"),
 }
-"""How often what is right counts, which of specificity are negatives, and the errors beside it."""
+"""How often A counts a right record, and which errors are in B; specificity tells its A itself."""
 
 SHARES = {"selection_rate": "predicted", "prevalence": "true"}
-"""Of all records those with one label: which label that is of a record."""
+"""Of each share of all records: which of a record's two labels is the one that is asked for."""
 
 
 @dataclass(frozen=True)
