@@ -1158,7 +1158,7 @@ ROWS = [
          ("too few records for any limit", {"losses": [1.0] * 3, "epsilon": 0.1}),
      ]),
     (lambda interval, losses: interval(losses, **SAFE | {"epsilon": 5.0}),
-     INVALID, "Negative|NaN|infinity|numeric|Complex|1d|0 sample", list(
+     INVALID, "Negative|NaN|infinity|numeric|Complex|1d", list(
          itertools.product(
              INTERVALS,
              (
@@ -1466,6 +1466,12 @@ WITHOUT_RECORDS = [
          (plan, outputs, options)
          for plan in PLANS
          for outputs, options in ((Z, {"multioutput": "raw_values"}), (S2, {"multioutput": "raw_values"}))
+     ]),
+    (lambda metric, bounds: dp.plan_release(metric, guess=0.2, n=9, epsilon=1.0, bounds=bounds),
+     ValueError, "^bounds must be None or a pair", [
+         (metric, bounds)
+         for metric in ("mse", "mean_squared_log_error", "r2", "variance", "mean", partial(dp.private_quantile, q=0.5))
+         for bounds in ("x", 0, [], (0, 1, 2), ("a", "b"), (None, 1), {"a": 1}, (1, 0), [[0, 1], [0, 1]])
      ]),
     (lambda metric, guess, options: dp.plan_release(metric, guess=guess, epsilon=1.0, **options),
      TypeError, ..., [

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._random import made_up
-from dp_metrics.inputs.options import Floats, as_real, as_whole, check_choice, check_share
+from dp_metrics.inputs.options import Floats, as_real, as_whole, check_bounds, check_choice, check_share
 from dp_metrics.metrics import Metric
 
 LAWS = ("normal", "heavy")
@@ -118,9 +118,9 @@ def _even(n: int) -> Floats:
 
 def _middle(options: Mapping[str, Any], centre: float) -> tuple[float, float]:
     """Return the middle of the bounds and a sixth of their width; without bounds, the centre and 1."""
-    if options.get("bounds") is None:
+    if (bounds := check_bounds(options.get("bounds"))) is None:
         return centre, 1.0
-    lower, upper = options["bounds"]
+    lower, upper = bounds
     return (lower + upper) / 2, (upper - lower) / 6
 
 
@@ -160,7 +160,8 @@ def _moved(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
 
 def _sized(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
     sizes = _quantiles(guess.law, (1.0 + _even(guess.n)) / 2) * float(10.0**place)
-    return (options.get("bounds", (0.0, 0.0))[0] + sizes,)
+    lower, _ = check_bounds(options.get("bounds"), may_be_open=True) or (0.0, 0.0)
+    return (lower + sizes,)
 
 
 def _whole(shares: Floats, n: int) -> NDArray[np.int64]:

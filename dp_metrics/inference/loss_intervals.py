@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import Entropy, LazyUniform
 from dp_metrics.inputs import options
-from dp_metrics.inputs.arrays import Records, Shape, loss_block, vector
+from dp_metrics.inputs.arrays import Records, Shape, check_columns, loss_block, vector
 from dp_metrics.inputs.options import Epsilon, Floats, Relation
 from dp_metrics.mechanisms._base import Mechanism, ceil_ranks
 from dp_metrics.mechanisms._laws import Grid, Integers
@@ -552,6 +552,8 @@ def quantile_query(
     share, sure, (reader, values) = options.check_share(q, "q"), options.check_confidence(confidence), reads
     cap = options.check_max_loss(max_loss)
     limit = options.limit_of(cap)
+    if shape.n is None:  # what has no dimension has no number of records
+        check_columns(np.empty(()), "losses")
     if not shape.n:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     found = rank_searches(shape.n, share, epsilon, miss=1 - sure, limit=limit, rank=rank)
