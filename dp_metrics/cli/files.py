@@ -140,7 +140,7 @@ class Predictions:
     def __init__(
         self, path: Path, arguments: Columns, delimiter: str | None = None, decimal: str | None = None
     ) -> None:
-        name = path.name.removesuffix(".gz").lower()
+        name = path.name.lower().removesuffix(".gz")
         is_csv = name.endswith((".csv", ".tsv"))
         if not (is_csv or path.suffix.lower() in (".parquet", ".pq")):
             raise CommandError(f"{path} is no file of a known kind: save it as one that ends in {_KINDS}")
@@ -206,9 +206,9 @@ class Predictions:
         reader = import_extra("pyarrow.csv", "cli")
         mark = _DELIMITERS[self._delimiter]
         blocks = _checked_blocks(self._path, progress, mark)
-        # the reader opens the file itself: its threads need no Python, which may end before they do
+        # no file of Python: the threads of the reader need none, and Python may end before they do
         batches = reader.open_csv(
-            self._path,
+            self._pa.input_stream(str(self._path), compression="gzip" if _is_packed(self._path) else None),
             read_options=reader.ReadOptions(block_size=_CSV_BLOCK),
             # a blank line is a record that is missing: to ignore it would change their number
             parse_options=reader.ParseOptions(
@@ -364,9 +364,13 @@ def add_file(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
     own("decimal", choices=[".", ","], metavar="MARK")
 
 
+def _is_packed(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
+
+
 def _unpacked(path: Path, raw: BinaryIO) -> Any:
     """Return what a file of text holds, packed or not, as its name says."""
-    return gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
+    return gzip.GzipFile(fileobj=raw) if _is_packed(path) else raw
 
 
 def _checked_blocks(path: Path, progress: Progress, delimiter: str) -> Iterator[None]:

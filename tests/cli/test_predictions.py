@@ -208,7 +208,7 @@ def test_a_bad_row_spends_nothing_and_is_not_shown(dialect, argv, row, message, 
     assert budget.history == ()
 
 
-def test_the_reader_opens_a_file_itself(monkeypatch):
+def test_the_reader_reads_no_file_of_python(monkeypatch):
     """A thread that still reads a file of Python's when that ends aborts it: the exit code is another one."""
     opened, open_csv = [], pyarrow.csv.open_csv
     monkeypatch.setattr(
@@ -217,7 +217,7 @@ def test_the_reader_opens_a_file_itself(monkeypatch):
     path = Path("data.csv")
     path.write_text("y,p\n1,0.5\n0,0.2\n", encoding="utf-8")
     files.Predictions(path, {"y_true": [files.Column("y")]}).whole(lambda part: None)
-    assert opened == [path]
+    assert [type(one) for one in opened] == [pyarrow.OSFile]
 
 
 @loop_over("end", ["", "\n", "\r\n"])
@@ -370,7 +370,7 @@ def test_a_point_is_no_decimal_comma(refused, run, budget):
     run(*asked, "--decimal", ",")
 
 
-PACKED = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".TSV.gz": "\t"}
+PACKED = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".TSV.GZ": "\t"}
 
 
 @loop_over("kind", PACKED)
@@ -378,7 +378,7 @@ def test_tabs_and_packed_files_are_known_by_their_names(kind, run, refused, monk
     """Whatever is wrong with what was packed is refused as it is where it was not."""
     monkeypatch.setattr(files, "_CSV_BLOCK", 1 << 10)
     rows = "".join(f"1,{at % 2},x\n" for at in range(2000))
-    pack = gzip.compress if kind.endswith(".gz") else bytes
+    pack = gzip.compress if kind.lower().endswith(".gz") else bytes
     asked = ("score", f"a.b{kind}", *MAE[2:])
 
     def write(text):
