@@ -1346,7 +1346,10 @@ WITHOUT_RECORDS = [
      Typed, "not a positive, finite number", ["--epsilon -1", "--epsilon 1 nan"]),
     (lambda line: typed("plan", line),
      Typed, ..., [
-         ("guess must be a finite", "--metric f1 --n 100 --epsilon 1"),
+         *(
+             ("takes a name and a number, such as f1=0.8", f"--metric f1{guess} --n 100 --epsilon 1")
+             for guess in ("", "=", "=(1", "=[[1,2,3]]", "=([0,1],[0,1])")  # a file of records is none
+         ),
          ("Pass all but one of n, epsilon", "--metric f1=0.5 --n 100"),
          ("There is no metric", "--metric f2=0.5 --n 100"),
          ("invalid int value", "--metric f1=0.5 --n many"),
@@ -1470,7 +1473,7 @@ WITHOUT_RECORDS = [
     (lambda metric, bounds: dp.plan_release(metric, guess=0.2, n=9, epsilon=1.0, bounds=bounds),
      ValueError, "^bounds must be None or a pair", [
          (metric, bounds)
-         for metric in ("mse", "mean_squared_log_error", "r2", "variance", "mean", partial(dp.private_quantile, q=0.5))
+         for metric in ("mse", "mean_squared_log_error", "r2", "mean", partial(dp.private_quantile, q=0.5))
          for bounds in ("x", 0, [], (0, 1, 2), ("a", "b"), (None, 1), {"a": 1}, (1, 0), [[0, 1], [0, 1]])
      ]),
     (lambda metric, guess, options: dp.plan_release(metric, guess=guess, epsilon=1.0, **options),

@@ -14,7 +14,7 @@ from dp_metrics.analysis import auditing
 from dp_metrics.analysis.planning import plan_release
 from dp_metrics.cli import CommandError
 from dp_metrics.cli.show import add_json, say, table
-from dp_metrics.cli.words import SEVERAL, add_option, add_options, epsilon, given, metrics_typed, value_of
+from dp_metrics.cli.words import SEVERAL, add_option, add_options, epsilon, given, metrics_typed
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.release.stored import WEIGHTS
 
@@ -78,7 +78,11 @@ def run_plan(typed: argparse.Namespace) -> None:
     (metric,) = typed.metric
     name, _, guess = metric.partition("=")
     known = {**given(typed, row_of(name)[0].function), **given(typed, plan_release)}
-    known |= {"metric": name, "guess": value_of([guess], "guess")}
+    try:
+        known |= {"metric": name, "guess": float(guess)}
+    except ValueError:
+        wanted = f"a name and a number, such as {name}=0.8"
+        raise CommandError(f"--metric takes {wanted}, not {metric!r}") from None
     asked = product(typed.n or [None], typed.epsilon or [None])
     plans = [plan_release(**known | {"n": n, "epsilon": one}) for n, one in asked]
     rows = [("records", "epsilon", "error", "width")]
