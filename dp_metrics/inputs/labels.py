@@ -21,7 +21,7 @@ from dp_metrics.inputs.options import as_whole
 
 _EXACT_AS_FLOATS = 2**53
 _ORDINARY = {str, int, bool}
-_NUMBERS, _TEXT = "numbers", "text"
+_NUMBERS, _TEXT, _BYTES = "numbers", "text", "bytes"
 _ZONES = "{} holds {}, and {} {}: nobody can tell which are the same. Give all a time zone, or none."
 _CANNOT = "Classification metrics can't handle {}"
 _OF_PROBABILITIES = "To compare probabilities use log_loss or brier_score."
@@ -38,7 +38,9 @@ def as_listed(labels: Any, name: str) -> NDArray[Any]:
         return _as_objects(labels)  # NumPy would give all of them one unit
     array = np.asarray(labels) if is_list else arrays.array_of(labels)
     if array.ndim != 1 or array.dtype.kind not in "biufUOmM":
-        raise ValueError(f"{name} must be a list or a 1d array of the public labels.")
+        raise ValueError(
+            f"{name} must be a 1d list or array of the public labels; decode those that are bytes."
+        )
     if array.dtype.kind in "mM":
         # pandas lists its own times
         return _as_objects(array if array is labels or not hasattr(labels, "tolist") else labels.tolist())
@@ -248,7 +250,8 @@ def _check_same_sorts(true: NDArray[Any], pred: NDArray[Any]) -> None:
         raise ValueError(_ZONES.format("y_true", of_true, "y_pred", of_pred))
     if {of_true, of_pred} == {_NUMBERS, _TEXT}:
         raise ValueError("Mix of label input types (string and number)")
-    raise ValueError("Mix of label input types (dates, times or durations, and others)")
+    kinds = "bytes" if _BYTES in (of_true, of_pred) else "dates, times or durations"
+    raise ValueError(f"Mix of label input types ({kinds}, and others)")
 
 
 def _sorts_of(labels: NDArray[Any]) -> Any:
@@ -259,7 +262,10 @@ def _sorts_of(labels: NDArray[Any]) -> Any:
         return _TEXT if labels.dtype.kind == "U" else _NUMBERS
     objects = labels.ravel().tolist()
     kinds = set(map(type, objects))
-    of_type = {kind: _TEXT if issubclass(kind, str) else _NUMBERS for kind in kinds}
+    of_type = {
+        kind: _TEXT if issubclass(kind, str) else _BYTES if issubclass(kind, bytes) else _NUMBERS
+        for kind in kinds
+    }
     if Moment not in kinds and len({*of_type.values()}) == 1:
         return of_type[kinds.pop()]
     sorts = [one.kind if type(one) is Moment else of_type[type(one)] for one in objects]

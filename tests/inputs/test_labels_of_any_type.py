@@ -191,6 +191,14 @@ def test_sorts_of_labels_are_never_equal(other):
         matrix(TIMES, TIMES, labels=[TIMES[0], listed[1]], epsilon=1.0)
 
 
+@loop_over("other", ["a", 1, 1.0, DAYS[0]])
+def test_bytes_are_equal_to_bytes_only(other):
+    """A file of HDF5 may give text so: it would be wrong in every record."""
+    true, pred = [b"a"] * 50, [other] * 50
+    assert_refused(dp.private_accuracy_score, (true, pred), ValueError, "bytes, and others", epsilon=1.0)
+    assert dp.private_accuracy_score(true, true, epsilon=1e6) > 0.99
+
+
 def test_each_record_is_compared_for_itself():
     zoned = aware(DAYS)[0]
     true = [*scalars(DAYS), "a", 1, zoned, dt.timedelta(1), Sport.RUN]
