@@ -259,6 +259,11 @@ class PrivateScorer(BaseEstimator):
         return methods, 1 if greater_is_better else -1
 
     @property
+    def __name__(self) -> str:
+        # scikit-learn's displays of curves call an axis so, once all scores are paid for
+        return f"{'neg_' if self.check()[1] < 0 else ''}{name_of(self.metric)}"
+
+    @property
     def _score_func(self) -> Any:
         # scikit-learn's TunedThresholdClassifierCV asks for this, and calls the metric at each threshold. An
         # AttributeError lets hasattr still say no.

@@ -13,7 +13,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate, permutation_test_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    LearningCurveDisplay,
+    cross_val_score,
+    cross_validate,
+    permutation_test_score,
+)
 from sklearn.svm import LinearSVC
 
 import dp_metrics as dp
@@ -99,6 +105,13 @@ def test_clone_and_pickle_keep_everything_and_share_the_budget(accountant):
         copy(RIDGE, X, Y)
         assert accountant.spent == 0.5 * number
     assert copies[0].accountant is accountant
+
+
+def test_a_learning_curve_is_drawn_for_what_it_costs(accountant):
+    scorer = make_private_scorer(MSE, epsilon=1.0, accountant=accountant)
+    display = LearningCurveDisplay.from_estimator(Ridge(), X, Y, scoring=scorer, train_sizes=[0.5, 1.0], cv=2)
+    assert (display.score_name, accountant.spent) == ("Negative private mse", 8.0)
+    assert make_private_scorer("accuracy", epsilon=1.0).__name__ == "private_accuracy_score"
 
 
 def test_an_epsilon_per_call_is_refused():
