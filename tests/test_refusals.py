@@ -930,7 +930,7 @@ ROWS = [
     (lambda name, word: dp.private_evaluate(Y, y_score=S, **SAFE, **{name: word}),
      ValueError, lambda name, word: f"{name} must be", [
          *itertools.product(WORDS_OF_PAGES, (3, "", "two\nlines", "x" * 601)),
-         ("unit_name", ("a", "b", "c")),
+         ("unit_name", ("a", "b", "c")), ("unit_name", ()),
      ]),
     (lambda options: dp.private_evaluate(
          Y, **{"y_score": S, **ONCE_EACH, **SAFE, **options}

@@ -56,7 +56,7 @@ def check_words(given: Mapping[str, Any]) -> dict[str, Any]:
     words = {name: word for name, word in given.items() if word is not None}
     for name, word in words.items():
         several = list(word) if name == "unit_name" and isinstance(word, tuple | list) else [word]
-        if len(several) > 2 or not all(isinstance(one, str) and one.strip() for one in several):
+        if not 1 <= len(several) <= 2 or not all(isinstance(one, str) and one.strip() for one in several):
             also = ', or a pair such as ("stay", "stays")' if name == "unit_name" else ""
             raise ValueError(f"{name} must be text{also}.")
         if any(len(one) > _LONGEST or not one.isprintable() for one in several):
