@@ -1341,6 +1341,8 @@ WITHOUT_RECORDS = [
          (r"ends in \.html, \.md, \.json", f"{PAGE} --epsilon 1 --output page.pdf"),
          ("can't write to", f"{PAGE} --epsilon 1 --output none/page.html"),
          ("--dataset is of the demonstration", f"{PAGE} --epsilon 1 --dataset digits"),
+         ("is not sorted", "--y-true y --y-score p --labels well ill --epsilon 1"),
+         ("labels must be two", "--y-true y --y-score p --labels 0 1 2 --epsilon 1"),
      ]),
     (lambda line: typed("audit", line),
      Typed, "not a positive, finite number", ["--epsilon -1", "--epsilon 1 nan"]),

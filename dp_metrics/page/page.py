@@ -681,7 +681,10 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         if setting.requirements:  # they have more of epsilon
             numbers = numbers_of(setting, rehearsed(form, division))
             division = page_plan.planned(form, needed_releases(numbers, setting.requirements, division))
-        return page_plan.plan_of_page(form, division), records, _stored_form(form, division, at)
+        plan = page_plan.plan_of_page(form, division)
+        if shape.n == 0:  # once the options are known to be right
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        return plan, records, _stored_form(form, division, at)
 
     def read() -> tuple[Together, tuple[Source, ...], dict[str, Any]]:
         plan, records, form = plan_and_records()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -735,9 +736,8 @@ def planned(public: PageForm, favoured: Collection[str] = ()) -> EvaluationPlan:
         replace(one, weight=_FAVOUR * one.weight) if one.name in favoured else one
         for one in portions_of(public)
     ]
-    n = public.setting.n if public.shape.n is None else public.shape.n
-    if n == 0:
-        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    # without a record, which is refused, nothing is left out: wrong options are refused first
+    n = public.setting.n if public.shape.n is None else public.shape.n or sys.maxsize
     plan = divided(portions, public.epsilon, n, public.setting.split, public.shape.most_records)
     left = tuple(one for one in offered(public) if isinstance(one, Omission))
     return replace(plan, left_out=(*plan.left_out, *left))

@@ -195,7 +195,7 @@ def test_lengths_must_agree_and_there_must_be_a_record(form):
             other = next(iter(options)) if name == "y_true" else name
             refuses({**data, **way, name: data[name][1:]}, match=f"samples: .*y_true .*{other}")
     none = {**data, **{name: value[:0] for name, value in columns.items()}}
-    alone = {"absolute error" if form == "targets" else "labels": 1}
+    alone = {"absolute error by group" if form == "targets" else "labels by group": 1}
     for way, split in itertools.product(WAYS[:2], (None, alone)):
         refuses({**none, **way, "split": split}, match=r"0 sample\(s\)")
 
