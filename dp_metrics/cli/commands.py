@@ -48,6 +48,7 @@ def release(
     *,
     summarise: Callable[..., Any] | None = None,
     check: Callable[[Predictions], object] = lambda records: None,
+    write: Callable[[Any], object] = lambda released: None,
 ) -> Any:
     """Print a release, stored or new, and return it: the one path of all commands.
 
@@ -66,6 +67,8 @@ def release(
         The same, of records that come in chunks.
     check : callable, default=nothing
         Raises for what would be refused whatever the records are.
+    write : callable, default=nothing
+        Writes the release to files, before it is printed: its reader may go away (`| head`).
     """
     if sys.stdout is None:
         raise CommandError("standard output is closed: nobody would see what is paid for")
@@ -94,7 +97,11 @@ def release(
                 released = call(**records.whole(bar.update), accountant=budget, **paid)
     for warning in caught:
         tell("warning", warning.message)
-    show(released, name, typed, budget)
+    with printed():
+        try:
+            write(released)
+        finally:
+            show(released, name, typed, budget)
     return released
 
 
@@ -316,11 +323,13 @@ def run_evaluate(typed: argparse.Namespace) -> int:
     def page_of(y_true: Any, **more: Any) -> Any:
         return private_evaluate(y_true, **options, **more)
 
-    page = release(typed, private_evaluate.__name__, page_of, columns)
-    with printed():
+    def write(page: PrivateEvaluation) -> None:
         _WRITERS[output.suffix.lower()](page, output)
         if typed.folder:
             page.to_folder(typed.folder)
+
+    page = release(typed, private_evaluate.__name__, page_of, columns, write=write)
+    with printed():
         if not typed.json:
             print(f"\npage written to {' and '.join(map(str, filter(None, (output, typed.folder))))}")
     if "requirements" not in options:

@@ -23,7 +23,11 @@ COMMANDS = {
     "score": ("score", "data.csv", "--metric", "mae", "--y-true", "y", "--y-pred", "p", "--epsilon", "1"),
     "compare": ("compare", "data.csv", "--y-true", "y", "--pred-a", "p", "--pred-b", "p", "--epsilon", "1"),
     "interval": ("interval", "data.csv", "--column", "p", "--max-loss", "1", "--epsilon", "1"),
-}
+    "evaluate": (
+        "evaluate", "data.csv", "--y-true", "y", "--y-pred", "p", "--labels", "0", "1", "--epsilon", "1",
+        "--output", "page.md",
+    ),
+}  # fmt: skip
 SCORE, PAID = COMMANDS["score"], ("--budget", "b.sqlite")
 NOT_WRITTEN = "epsilon was spent, but the result can't be written"
 
@@ -67,6 +71,7 @@ def test_a_result_that_cannot_be_written_is_told(command, stdout, why, capsys):
         code = main([*COMMANDS[command], *PAID])
     assert (code, budget.spent - spent) == (2, 1.0)  # 1 would say that a requirement fails
     assert f"{NOT_WRITTEN}: {why}" in capsys.readouterr().err
+    assert Path("page.md").exists() == (command == "evaluate")  # whoever reads a part only has it: `| head`
 
 
 @pytest.mark.parametrize("as_json", [False, True])
