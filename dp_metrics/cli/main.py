@@ -5,16 +5,21 @@ import errno
 import inspect
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from dp_metrics._packages import __version__
 from dp_metrics.cli import CommandError, Refusal, tell
 
 
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._negative_number_matcher = re.compile(r"-\.?\d")  # of Python 3.14: -1e6 is no option
+
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{message} (see {self.prog} --help)")
 

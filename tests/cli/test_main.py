@@ -74,6 +74,10 @@ def test_a_result_that_cannot_be_written_is_told(command, stdout, why, capsys):
     assert Path("page.md").exists() == (command == "evaluate")  # whoever reads a part only has it: `| head`
 
 
+def test_a_negative_number_with_an_exponent_is_no_option(run):
+    assert run(*SCORE, "--bounds", "-1e3", "998").out.startswith("private_mae = ")
+
+
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_budget_that_goes_after_the_spend_loses_no_number(as_json, run, monkeypatch):
     draw = PreparedQuery.draw
