@@ -1551,7 +1551,10 @@ WITHOUT_RECORDS = [
      TypeError, lambda case, at, wrong: "must be a dask.array or a dask.dataframe collection", [
          (case, at, wrong)
          for case, at in arguments(lambda case: case.row.usual.merges and len(case.row.data) > 1)
-         for wrong in (np.ones(2), [0.25, 98765.25], dask.bag.from_sequence([98765.25]), da.ones(2).sum())
+         for wrong in (
+             np.ones(2), [0.25, 98765.25], dask.bag.from_sequence([98765.25]), da.ones(2).sum(),
+             dask.delayed([98765.25]),  # which has all attributes
+         )
      ]),
     (lambda options: Summary(**options),
      INVALID, ..., [

@@ -68,7 +68,7 @@ def check_collections(data: Collections) -> None:
     for name, value in data.items():
         if (
             not arrays.is_collection(value)
-            or not hasattr(value, "to_delayed")
+            or not hasattr(type(value), "to_delayed")
             or not getattr(value, "ndim", 0)
         ):
             raise TypeError(
