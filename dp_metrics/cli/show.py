@@ -292,7 +292,9 @@ def _lines(
             of_what = KINDS[kind][1].format(found.confidence * 100)
             at_once = ", all at once" if np.ndim(found.lower) else ""
             note = found.note if kind != "noise" else ""
-            if is_one and (value < found.lower or value > found.upper):
+            # limits of a share are also those of a number of records
+            inside = value if found.estimate is None else found.estimate
+            if is_one and not found.lower <= inside <= found.upper:
                 note = f"{_OUTSIDE} {note}".rstrip()
             of_rows = "\n" if np.ndim(found.lower) > 1 else " "
             yield f"{of_what}{at_once}:{of_rows}{found.in_words()}{f' ({note})' if note else ''}"

@@ -100,6 +100,9 @@ def test_a_release_beside_its_own_limits_is_no_surprise(write, run):
     assert value < float(shown.out.split("with probability 95 %: ")[1].split()[0])
     assert told in shown.out
     assert told not in run(*ACCURACY).out
+    shown = run(*ACCURACY, "--normalize", "false", "--interval", "people", "noise").out
+    assert told not in shown  # the limits among people are of the share
+    assert "among all people like these, with confidence 95 %: 0." in shown
 
 
 @pytest.fixture(params=["csv", "parquet"])
