@@ -121,8 +121,8 @@ def run_budget(typed: argparse.Namespace) -> None:
 def _cost(released: Any, typed: argparse.Namespace, budget: PrivacyAccountant | None) -> str:
     """Return what a release cost, what it promises, and what is left."""
     n, relation = getattr(released, "n", None), _relation(released).replace("_", " ")
-    counted = "person" if counts_persons(released) else "record"
-    records = "" if n is None else f"{n:,} {counted}{'' if n == 1 else 's'}, "
+    counted = getattr(released, "unit", "persons" if counts_persons(released) else "records")
+    records = "" if n is None else f"{n:,} {counted.removesuffix('s') if n == 1 else counted}, "
     told = f"(epsilon {_exact(float(typed.epsilon))}, {records}{relation})"
     if budget is None:
         return f"{told}; no budget was charged"

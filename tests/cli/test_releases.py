@@ -132,6 +132,7 @@ def test_what_is_printed(people, run):
         "A is a; B is b",
     ]
     assert lines[2].startswith("A is better on more records than B (1500 records, p = 0.")
+    assert "0.3333333333333333, 500 persons, replace one)" in run(*argv_of("compare persons")).out
     first, second = run(*argv_of("interval")).out.splitlines()
     assert first == "private_mean_interval (epsilon 0.3333333333333333, replace one); no budget was charged"
     assert "with confidence 80 %. The mean of the loss, clipped to max_loss, among all people" in second
