@@ -1345,6 +1345,8 @@ WITHOUT_RECORDS = [
          ("labels must be two", "--y-true y --y-score p --labels 0 1 2 --epsilon 1"),
      ]),
     (lambda line: typed("audit", line),
+     Typed, "must be an integer of at least [01]", ["--records 0", "--steps -1", "--steps x"]),
+    (lambda line: typed("audit", line),
      Typed, "not a positive, finite number", ["--epsilon -1", "--epsilon 1 nan"]),
     (lambda line: typed("plan", line),
      Typed, ..., [

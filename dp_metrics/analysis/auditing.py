@@ -31,6 +31,7 @@ from dp_metrics.inputs.options import (
     Floats,
     Relation,
     check_choice,
+    check_count,
     check_epsilon,
     own_error_state,
 )
@@ -624,7 +625,7 @@ def audit(  # noqa: PLR0913 - what to search, and how
     >>> auditing.audit("private_mean_loss", loss, epsilon=1.0, n=5, steps=5).passed
     True
     """
-    claimed = check_epsilon(epsilon)
+    claimed, n, steps = check_epsilon(epsilon), check_count(n, "n"), check_count(steps, "steps", least=0)
     rng = np.random.default_rng(seed)
     pairs = list(seed_pairs(n, cap, ties))
     worst, pair = max(((loss(a, b), (a, b)) for a, b in pairs), key=lambda found: found[0])
