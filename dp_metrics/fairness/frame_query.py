@@ -191,7 +191,7 @@ def check_frame(
                          "has a whole number of these.")  # fmt: skip
     if membership == "public" and relation.private_n:
         raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
-    return Fraction(0) if overall_share == 0 else check_share(overall_share, "overall_share")
+    return Fraction(0) if overall_share == 0 else check_share(overall_share, "overall_share, unless 0,")
 
 
 def plan_again(asked: Mapping[str, Any], form: Mapping[str, Any]) -> Together:

@@ -461,6 +461,7 @@ def _frame(
     groups, is_public = public.by[by], public.sizes is not None
     asked = replace(groups, sizes=None) if one_table else groups
     plan = plan_frame(metrics, public.of(*columns), asked, overall_share=_OVERALL)
+    plan = replace(plan, shares=tuple([replace(one, metric=PAGE) for one in plan.shares]))
     if one_table and is_public:
         plan = plan.then(partial(without_empty, groups=groups))
     frame = partial(
