@@ -38,7 +38,7 @@ from tqdm import tqdm
 import dp_metrics as dp
 from dp_metrics._random import made_up
 from dp_metrics.metrics.scores.bands import benefit_limits, benefit_noise_limits
-from dp_metrics.quantities.tables import CountsNoise
+from dp_metrics.quantities.tables import NoisyCounts
 from dp_metrics.release.count_limits import NoisyRatio, person_limits
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -499,7 +499,7 @@ def ratio_of(numbers: NDArray[Any], rate: float) -> NoisyRatio:
 
 def noise(rate: float) -> NDArray[np.int64]:
     """Return the noise of three numbers, simulated with the law of a release."""
-    law = CountsNoise((0,) * 3, ((3, Fraction(rate)),), True)
+    law = NoisyCounts((0,) * 3, ((3, Fraction(rate)),), True)
     return law.simulated(made_up(int(np.random.default_rng().integers(2**31))), 8)[0].astype(np.int64)
 
 

@@ -1,5 +1,5 @@
 (** Where the resolution comes from a noisy count: metrics with a private number of records, and AUC, whose count
-    is that of the positives ([OneStage] in quantities/base.py, [NoisyRanking] in ranks.py). *)
+    is that of the positives ([OneStage] in quantities/base.py, [RankingNoise] in ranks.py). *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From DP Require Import Constants Laws HazardRelease OutputBounds MeanLoss Geometric AddRemove Auc.
 Import ListNotations.

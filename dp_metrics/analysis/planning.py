@@ -31,7 +31,7 @@ from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._laws import Staircase, cells, outcomes_of
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.quantities.base import Output
-from dp_metrics.quantities.tables import CountsNoise, TableLaw
+from dp_metrics.quantities.tables import NoisyCounts, TableLaw
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.release import PreparedQuery
 from dp_metrics.release.released import NO_POPULATION
@@ -477,7 +477,7 @@ def simulated_noise(law: TableLaw, times: int, generator: Generator) -> tuple[Fl
     of_cells = np.repeat([float(rate) for _, rate in rates], [count for count, _ in rates])
     of_release = np.repeat([float(rate) for _, rate in law.rates], [count for count, _ in rates])
     if law.zero_sum and size > 2:
-        noise = CountsNoise((0,) * size, rates, True).simulated(generator, times)
+        noise = NoisyCounts((0,) * size, rates, True).simulated(generator, times)
     else:
         free = size - law.zero_sum  # of two numbers with one sum either noise tells the other, at both rates
         strata = np.stack([generator.permutation(times) for _ in range(free)], axis=1)

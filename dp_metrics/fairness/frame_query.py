@@ -24,8 +24,8 @@ from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreTable, score_query
 from dp_metrics.quantities.base import get_mechanism
 from dp_metrics.quantities.tables import (
-    CountsNoise,
-    NoisyTable,
+    NoisyCounts,
+    TableNoise,
     TableOf,
     check_cells,
     plausible_counts,
@@ -550,7 +550,7 @@ def _counted(made: Any, counts: Any, result: Result[Any] | None) -> FrameCell:
     return FrameCell(made.formula(counts), note, None, rests_on, result)
 
 
-def _of_all_scores(made: ScoreTable, each: Sequence[Floats], noise: CountsNoise, n: int | None) -> FrameCell:
+def _of_all_scores(made: ScoreTable, each: Sequence[Floats], noise: NoisyCounts, n: int | None) -> FrameCell:
     """Return the cell of all records, of the sums of the noisy scores of each group: without limits."""
     fewest = min(row.size for row in each)  # groups of other sizes may have tables of more columns
     # counts of groups are added up as they were drawn: each made 0 or more makes the sums too large
@@ -579,7 +579,7 @@ def _joined(known: Sequence[Result[Any]], n: int | None) -> Result[Any]:
 
 
 def _with_counts(
-    result: Result[Any], noise: NoisyTable, noisy: tuple[int, ...], n: int | None
+    result: Result[Any], noise: TableNoise, noisy: tuple[int, ...], n: int | None
 ) -> Result[Any]:
     """Return a result of other counts, drawn with this noise, of n records where that is public."""
     output = result.outputs[0]._replace(value=noisy)
@@ -624,12 +624,12 @@ def _margin(entry: Entry, groups: Sequence[Hashable]) -> FrameCell:
     return _together(_joined(known, n), made[0], len(known))
 
 
-def _of_sums(noise: CountsNoise, noisy: Floats, times: float) -> CountsNoise:
+def _of_sums(noise: NoisyCounts, noisy: Floats, times: float) -> NoisyCounts:
     """Return noise of as large a variance as that of sums of so many counts with this noise."""
     rate = float(min(rate for _, rate in noise.rates))
     wider = 2 * math.asinh(math.sinh(min(rate, 600.0) / 2) / math.sqrt(times))
     sums = tuple(np.rint(noisy * noise.units).astype(np.int64).tolist())
-    return CountsNoise(sums, ((noisy.size, Fraction(wider)),), zero_sum=False, units=noise.units)
+    return NoisyCounts(sums, ((noisy.size, Fraction(wider)),), zero_sum=False, units=noise.units)
 
 
 def _narrowed(row: Floats, size: int) -> Floats:

@@ -426,7 +426,7 @@ def noise_of(
         return own
     if isinstance(mechanism, Geometric) and totals is None and quantity.has_sums:
         require_bounded((0.0, quantity.highest(None)), "geometric")
-        return NoisySums(mechanism, epsilon, quantity, quantity.sums())
+        return SumsNoise(mechanism, epsilon, quantity, quantity.sums())
     if isinstance(mechanism, Adaptive) and quantity.has_extremes:
         n = None if totals is None else totals.size
         # whether a summary holds all values of a variance must not depend on a private n
@@ -584,7 +584,7 @@ class OneStage(Noise):
 
 
 @dataclass(frozen=True, eq=False)
-class NoisySums(Noise):
+class SumsNoise(Noise):
     """A number of a private number of records, by the geometric mechanism, from noisy sums that tell it.
 
     Parameters

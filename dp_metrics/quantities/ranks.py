@@ -119,17 +119,17 @@ class CappedSumsOf(OrderOf):
     size: int
     sensitivity: int
 
-    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyCap:
+    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> CapNoise:
         """Return noise of the cap and of the sums, whatever the mechanism."""
         of_cap = epsilon - OF_SUMS * epsilon
         if float(of_cap) == 0.0:
             raise ValueError("epsilon is too small to be divided between the cap and the mean.")
         rates = ((self.size, OF_SUMS * epsilon / self.sensitivity),)
-        return NoisyCap(self, OneStage(self, _SELECTION, totals, None, of_cap), rates, epsilon)
+        return CapNoise(self, OneStage(self, _SELECTION, totals, None, of_cap), rates, epsilon)
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyCap(Noise):
+class CapNoise(Noise):
     """A cap by hazard selection, and then sums of the clipped records with two-sided geometric noise.
 
     Parameters
@@ -241,11 +241,11 @@ class RankingOf(Quantity):
         """Return what is public of the output bounds."""
         return score_bounds.ranking_facts(None if totals is None else totals.n)
 
-    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyRanking | None:
+    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> RankingNoise | None:
         """Return noise that follows the sizes of the classes, for hazard selection without a resolution."""
         if not (isinstance(mechanism, Hazard) and mechanism.needs_count):
             return None
-        return NoisyRanking(self, mechanism.scale or _SCALE, totals, epsilon)
+        return RankingNoise(self, mechanism.scale or _SCALE, totals, epsilon)
 
     def find(self, records: Records) -> RankedScores:
         """Return the scores in order, by class, of places of labels and scores.
@@ -262,7 +262,7 @@ class RankingOf(Quantity):
 
 
 @dataclass(frozen=True)
-class NoisyRanking(Noise):
+class RankingNoise(Noise):
     """A ranking loss, by hazard selection with a resolution from noisy sizes of the classes.
 
     Parameters
@@ -410,7 +410,7 @@ class RankingLaw(ApproximateLaw):
 
     Parameters
     ----------
-    rule : NoisyRanking
+    rule : RankingNoise
         What is public.
     bounds : OutputBounds
         What the mechanism sees of the data.
@@ -423,7 +423,7 @@ class RankingLaw(ApproximateLaw):
     probability, as do those of the number given these.
     """
 
-    def __init__(self, rule: NoisyRanking, bounds: OutputBounds, sizes: tuple[int, ...]) -> None:
+    def __init__(self, rule: RankingNoise, bounds: OutputBounds, sizes: tuple[int, ...]) -> None:
         self.rule, self.sizes, self._bounds = rule, sizes, bounds
 
     def release(self, entropy: Entropy) -> tuple[float, dict[str, int]]:

@@ -95,7 +95,7 @@ class TableOf(Quantity):
 
     upper_end = None
 
-    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> NoisyTable:
+    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> TableNoise:
         """Return noise in each cell that is left, whatever the mechanism."""
         if totals is None and not self.is_table:  # their weights are for a record that is replaced
             raise ValueError("Whole numbers that are no counts need a public number of records.")
@@ -129,7 +129,7 @@ def integers_of(find: Callable[[Records], NDArray[Any]], size: int, sensitivity:
 
 
 @dataclass(frozen=True)
-class NoisyTable(Noise):
+class TableNoise(Noise):
     """Whole numbers, each with two-sided geometric noise; see `TableLaw`.
 
     Parameters
@@ -145,7 +145,7 @@ class NoisyTable(Noise):
     columns : int or None, default=None
         How many columns are left of a finer table; None: as many as there are.
     others, units
-        As in `CountsNoise`.
+        As in `NoisyCounts`.
     """
 
     cells: Cells
@@ -206,9 +206,9 @@ class NoisyTable(Noise):
         """Return the noisy numbers, of persons where each counts once."""
         return self.told(output).numbers
 
-    def told(self, output: Output) -> CountsNoise:
+    def told(self, output: Output) -> NoisyCounts:
         """Return the noisy numbers with their noise."""
-        return CountsNoise(output.value, self.rates, self.zero_sum, self.others, self.units)
+        return NoisyCounts(output.value, self.rates, self.zero_sum, self.others, self.units)
 
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if a table of this number of records is mostly noise; see `MOST_ERROR`.
@@ -220,7 +220,7 @@ class NoisyTable(Noise):
             return None
         size = self.size
         of_runs = (
-            float(weight) * CountsNoise((0,) * size, ((number, rate),), self.zero_sum, 0, self.units).expected
+            float(weight) * NoisyCounts((0,) * size, ((number, rate),), self.zero_sum, 0, self.units).expected
             for (number, weight), (_, rate) in zip(self.cells, self.rates, strict=True)
         )
         noise, mean = max(of_runs), float(records / size)
@@ -264,11 +264,11 @@ def counts_of_cells(
 
 def noise_of_cells(
     cells: Cells, epsilon: Fraction, units: int = 1, *, private_n: bool, is_partition: bool
-) -> NoisyTable:
+) -> TableNoise:
     """Return the noise of a table; see `TableOf` for the proof."""
     rate = (epsilon if private_n else epsilon / 2) / units
     is_small = 2 <= sum(size for size, _ in cells) <= _MOST_ZERO_SUM
-    return NoisyTable(cells, rate, is_partition and not private_n and is_small, units=units)
+    return TableNoise(cells, rate, is_partition and not private_n and is_small, units=units)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -403,8 +403,8 @@ def merged_columns(table: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class CountsNoise:
-    """The noise of whole numbers, each with two-sided geometric noise.
+class NoisyCounts:
+    """Public: whole numbers that were released, each with two-sided geometric noise, and the law of that.
 
     Parameters
     ----------

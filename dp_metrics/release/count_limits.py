@@ -27,7 +27,7 @@ from dp_metrics.mechanisms._laws import (
     nearest_index,
 )
 from dp_metrics.mechanisms.geometric import spread_noise
-from dp_metrics.quantities.tables import CountsNoise, largest_noise_of_sum, noise_variance, saturated_counts
+from dp_metrics.quantities.tables import NoisyCounts, largest_noise_of_sum, noise_variance, saturated_counts
 
 _EXPONENT = 40.0  # a count is farther from its mean than a window tells with probability exp(-40)
 _CUT_OFF = 2 * math.exp(-_EXPONENT)  # probability of the counts that a sum leaves out
@@ -232,7 +232,7 @@ def mean_limits(mean: Any, miss: float, *, is_sure: bool) -> Limits | None:
 
     Parameters
     ----------
-    mean : NoisyNumber or CountsNoise
+    mean : NoisyNumber or NoisyCounts
         Released by "geometric", with a public limit, and without weights and groups.
     miss : float
         Probability with which either limit may miss.
@@ -570,7 +570,7 @@ def _table_of(
 
 
 def noisy_ratio(
-    noise: CountsNoise,
+    noise: NoisyCounts,
     a: Sequence[int],
     b: Sequence[int],
     n: int | None,
@@ -580,7 +580,7 @@ def noisy_ratio(
 
     Parameters
     ----------
-    noise : CountsNoise
+    noise : NoisyCounts
         Of all counts.
     a, b : sequence of int
         Places of the counts that add to A, and to B.

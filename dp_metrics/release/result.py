@@ -282,7 +282,7 @@ class Result(Generic[Value_co]):
     bias : str or None
         Which way the value usually errs, and by about how much if tails are heavy, as public settings and the
         value tell: of a mean loss too low, of R^2 too high. None: neither way, or by less than 1 %.
-    parts : tuple of NoisyNumber or CountsNoise
+    parts : tuple of NoisyNumber or NoisyCounts
         Each released number with its noise.
 
     Notes

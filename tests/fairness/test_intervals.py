@@ -20,7 +20,7 @@ from dp_metrics.inputs.options import Relation
 from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
 from dp_metrics.metrics.labels.layouts import right_or_wrong
 from dp_metrics.quantities.base import Output
-from dp_metrics.quantities.tables import NoisyTable
+from dp_metrics.quantities.tables import TableNoise
 from dp_metrics.release.count_limits import noisy_ratio, ratio_limits
 from dp_metrics.release.released import PopulationQuestion
 from dp_metrics.release.result import ReleasedNumbers, Result
@@ -167,7 +167,7 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
     def ends(noise, confidence):
         return made(Result, noise).noise_interval(confidence)
 
-    part = NoisyTable(((4, Fraction(1)),), Fraction(rate), zero_sum=True).part(2)
+    part = TableNoise(((4, Fraction(1)),), Fraction(rate), zero_sum=True).part(2)
 
     def made(kind, noise):
         public = ReleasedNumbers([noise.noisy], None, None, Fraction(1), Relation.REPLACE_ONE)

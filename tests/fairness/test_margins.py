@@ -11,7 +11,7 @@ from helpers import loop_over, seeded
 
 import dp_metrics as dp
 from dp_metrics.quantities.base import Output
-from dp_metrics.quantities.tables import NoisyTable
+from dp_metrics.quantities.tables import TableNoise
 
 rng = np.random.default_rng(0)
 N = 3000
@@ -86,13 +86,13 @@ def test_the_value_is_that_of_the_sums_of_the_counts_as_they_were_drawn(way):
 def test_the_noise_of_all_tables_joined_is_that_before_they_were_split():
     one, rate = Fraction(1), Fraction(1, 2)
     for cells, zero_sum in ((((6, one),), True), (((2, one), (2, one)), False)):
-        whole = NoisyTable(cells, rate, zero_sum)
+        whole = TableNoise(cells, rate, zero_sum)
         joined, output = whole.part(2).joined(2), Output((5, 3, 9, 1, 0, 2)[: whole.size], {})
         assert (joined.size, joined.zero_sum, joined.others) == (whole.size, zero_sum, 0)
         assert joined.told(output).limits(0.05).lower == pytest.approx(whole.told(output).limits(0.05).lower)
-    part = NoisyTable(((6, one),), rate, zero_sum=True).part(3)
+    part = TableNoise(((6, one),), rate, zero_sum=True).part(3)
     assert (part.others, part.joined(2).others) == (4, 2)
-    assert not NoisyTable(((2, one),), rate, zero_sum=True).joined(2).zero_sum
+    assert not TableNoise(((2, one),), rate, zero_sum=True).joined(2).zero_sum
 
 
 @pytest.mark.gate

@@ -32,8 +32,8 @@ from dp_metrics.mechanisms.geometric import SumsLaw
 from dp_metrics.mechanisms.hazard import _largest, cells_above, records_above
 from dp_metrics.metrics.classification import share_of_records
 from dp_metrics.quantities.base import Totals
-from dp_metrics.quantities.ranks import NoisyRanking, RankingOf
-from dp_metrics.quantities.tables import CountsNoise, largest_noise
+from dp_metrics.quantities.ranks import RankingNoise, RankingOf
+from dp_metrics.quantities.tables import NoisyCounts, largest_noise
 from dp_metrics.release.result import ReleasedNumbers
 from dp_metrics.sensitivity.output_bounds import BoundsFacts
 
@@ -149,7 +149,7 @@ def test_limits_of_a_share_are_counts_to_the_last_bit(n):
     for right in range(n + 1):
         reading = share_of_records(True, "records")
         for away in (-4, 4):
-            counts = CountsNoise((right + away, n - right - away), ((2, Fraction(1, 2)),), True)
+            counts = NoisyCounts((right + away, n - right - away), ((2, Fraction(1, 2)),), True)
             told = ReleasedNumbers((counts.noisy,), n, n, Fraction(1), Relation.REPLACE_ONE)
             lower, upper, _ = reading.limits(SimpleNamespace(parts=[counts], released=told), 0.011)
             assert right / n == (upper if away < 0 else lower)
@@ -358,7 +358,7 @@ def test_limits_of_a_share_of_two_noisy_counts_are_wrong_as_rarely_as_promised(c
 
     def limits_of(noisy):
         told = ReleasedNumbers((noisy,), None, None, Fraction(epsilon), Relation.ADD_OR_REMOVE_ONE)
-        noise = CountsNoise(noisy, rates, False)
+        noise = NoisyCounts(noisy, rates, False)
         return reading.limits(SimpleNamespace(parts=[noise], released=told), miss)
 
     share, (places, mass) = wrong / max(wrong + right, 1), two_sided(epsilon, math.ceil(12 / epsilon))
@@ -444,7 +444,7 @@ def test_limits_of_an_area_are_wrong_as_rarely_as_promised_given_the_drawn_sizes
 def test_the_least_size_of_a_class_is_wrong_as_rarely_as_promised(sizes, relation):
     """By the exact law of the noise, independent in both sizes where n is private."""
     totals = None if relation.private_n else Totals.of(sum(sizes))
-    rule = NoisyRanking(RankingOf(1), 0.01, totals, Fraction(20))
+    rule = RankingNoise(RankingOf(1), 0.01, totals, Fraction(20))
     noises = [*zip(*(part.tolist() for part in two_sided(1.0, 40)), strict=True)]
     for miss in (0.2, 0.01, 0.001):
         wrong = 0.0

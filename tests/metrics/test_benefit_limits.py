@@ -12,7 +12,7 @@ from scipy.stats import binom
 import dp_metrics as dp
 from dp_metrics._random import made_up
 from dp_metrics.metrics.scores.bands import benefit_limits, benefit_noise_limits, over_expected_limits
-from dp_metrics.quantities.tables import CountsNoise
+from dp_metrics.quantities.tables import NoisyCounts
 from dp_metrics.release import count_limits as module
 from dp_metrics.release.count_limits import NoisyRatio
 
@@ -165,7 +165,7 @@ def test_limits_of_observed_over_expected_cover():
     28 of 300 misses and more come up with probability .0015 at a miss of .05; the seed is fixed.
     """
     generator, edges = made_up(), np.linspace(0, 1, 33)
-    noise = CountsNoise((0,) * 64, ((64, Fraction(1, 2)),), zero_sum=False)
+    noise = NoisyCounts((0,) * 64, ((64, Fraction(1, 2)),), zero_sum=False)
     for factor in (1.0, 2.0):
         missed = 0
         for _ in range(300):
@@ -187,7 +187,7 @@ def test_limits_of_observed_over_expected_cover_where_few_are_positive(expected)
     covered = 0.0
     for positive in range(60):
         counts = (0, 300 - positive, 0, 0, positive, 0)
-        seen = CountsNoise(counts, ((6, Fraction(60)),), zero_sum=False)
+        seen = NoisyCounts(counts, ((6, Fraction(60)),), zero_sum=False)
         lower, upper = over_expected_limits(seen, edges, 0.025, of_people=True)
         covered += law.pmf(positive) * (lower <= expected / 3 <= upper)
     assert covered > 0.95
@@ -195,6 +195,6 @@ def test_limits_of_observed_over_expected_cover_where_few_are_positive(expected)
 
 def test_counts_that_are_all_noise_have_no_limits_of_a_ratio():
     edges = np.linspace(0, 1, 5)
-    noise = CountsNoise((1, 0, 0, 0, 0, 0, 0, 1), ((8, Fraction(1, 100)),), zero_sum=False)
+    noise = NoisyCounts((1, 0, 0, 0, 0, 0, 0, 1), ((8, Fraction(1, 100)),), zero_sum=False)
     with np.errstate(divide="ignore"):  # as under whatever is public
         assert over_expected_limits(noise, edges, 0.025, of_people=False) == (0.0, np.inf)

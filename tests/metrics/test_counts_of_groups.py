@@ -9,7 +9,7 @@ from helpers import loop_over
 
 from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
 from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, whole
-from dp_metrics.quantities.tables import CountsNoise
+from dp_metrics.quantities.tables import NoisyCounts
 from dp_metrics.release.count_limits import NoisyRatio, noise_limits, ratio_limits
 from dp_metrics.release.released import PopulationQuestion
 from dp_metrics.release.result import ReleasedNumbers
@@ -45,7 +45,7 @@ def test_limits_of_all_groups_are_those_of_the_sums_of_their_counts(ratio):
     parts_of = lambda x: tuple(part[-1:] for part in RATIOS[ratio](x))  # noqa: E731
     metric = Confusion(whole(2).in_groups(2), formula, None, lambda x: x.true, parts_of=parts_of)
     counts = (9, 4, 3, 12, 8, 5, 2, 14)
-    noise = CountsNoise(counts, ((8, Fraction(1)),), True)
+    noise = NoisyCounts(counts, ((8, Fraction(1)),), True)
     released = ReleasedNumbers([noise.noisy], None, None, Fraction(1), "replace_one")
     result = SimpleNamespace(parts=(noise,), released=released)
     right = [0, 3] if ratio == "accuracy" else [3]

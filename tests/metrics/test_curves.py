@@ -27,7 +27,7 @@ from dp_metrics.metrics.scores.curve_formulas import (
     two_classes,
 )
 from dp_metrics.metrics.scores.table import ScoreTable, finest_edges
-from dp_metrics.quantities.tables import CountsNoise
+from dp_metrics.quantities.tables import NoisyCounts
 from dp_metrics.release.result import ReleasedNumbers
 
 CURVES = (dp.private_roc_curve, dp.private_precision_recall_curve)
@@ -152,7 +152,7 @@ def test_the_average_precision_is_off_by_less_than_that_of_counts_plausible_one_
     cumulative = [norm.cdf(norm.ppf(edges) / 0.7 + shift) for shift in (1.452, -1.452)]  # an area of 0.98
     table = np.round(np.diff(cumulative, axis=1) * [[2910], [90]])
     n, exact = int(table.sum()), average_precision(counts_without_noise(edges, *table))
-    noise = CountsNoise((0,) * table.size, ((table.size, rate),), zero_sum=True)
+    noise = NoisyCounts((0,) * table.size, ((table.size, rate),), zero_sum=True)
     classes = two_classes(None, None, ArgumentShape(), "y_score")
     read, found = ScoreTable(EDGES, average_precision, classes), []
     for drawn in noise.simulated(np.random.default_rng(0), 400):

@@ -14,7 +14,7 @@ from sklearn import metrics as sk
 from sklearn.calibration import calibration_curve
 
 from dp_metrics.metrics import METRICS
-from dp_metrics.quantities.tables import CountsNoise
+from dp_metrics.quantities.tables import NoisyCounts
 
 Y, SCORE = beta_scores(3000)
 NAMES = np.array(["no", "yes"])[Y]
@@ -161,7 +161,7 @@ def law_of_sum(rate, cells, reach=400):
 def test_limits_of_sums_of_counts_miss_no_more_often_than_stated(zero_sum):
     """By the exact law of the noise of each sum: alone, or on the condition that all noise has the sum 0."""
     rate, sums, miss = 0.5, [[0], [1, 2, 3], [4, 5, 6, 7, 8, 9]], 0.06
-    noise = CountsNoise((1000,) * 10, ((10, Fraction(1, 2)),), zero_sum)
+    noise = NoisyCounts((1000,) * 10, ((10, Fraction(1, 2)),), zero_sum)
     limits = noise.limits_of_sums(sums, miss)
     chances = []
     for place, cells in enumerate(sums):

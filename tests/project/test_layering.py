@@ -116,7 +116,7 @@ def below(kind: type) -> set[str]:
 
 def test_only_noise_of_and_quantities_choose_by_type():
     import_module("dp_metrics.analysis.auditing")  # with all that is released
-    kinds = below(Quantity) | below(Noise) | below(Mechanism) | {"NoisyNumber", "CountsNoise"}
+    kinds = below(Quantity) | below(Noise) | below(Mechanism) | {"NoisyNumber", "NoisyCounts"}
     assert {"TableOf", "MeanOf", "TwoStages", "Hazard"} <= kinds
     asked = [
         (path.name, ast.unparse(node))

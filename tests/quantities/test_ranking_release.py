@@ -12,7 +12,7 @@ from dp_metrics.analysis import auditing
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms._laws import Staircase
 from dp_metrics.quantities.base import Totals
-from dp_metrics.quantities.ranks import NoisyRanking, RankingLaw, RankingOf
+from dp_metrics.quantities.ranks import RankingLaw, RankingNoise, RankingOf
 
 EPSILON = Fraction(1)
 BOTH = ("replace_one", "add_or_remove_one")
@@ -93,7 +93,7 @@ def test_the_grid_follows_from_public_facts_and_noisy_sizes_alone(relation):
 
 
 def test_of_the_sizes_the_smaller_within_its_limits_counts():
-    noise = partial(NoisyRanking, RankingOf(1), 0.01, epsilon=EPSILON)
+    noise = partial(RankingNoise, RankingOf(1), 0.01, epsilon=EPSILON)
     public, private = noise(Totals.of(101)), noise(None)
     assert [public.smaller((size,)) for size in (-(10**400), 0, 7, 60, 95, 10**400)] == [1, 1, 7, 41, 6, 1]
     assert [private.smaller(sizes) for sizes in ((-4, 9), (7, 3), (10**400, 10**400))] == [1, 3, 10**9]

@@ -113,7 +113,7 @@ def test_what_holds_private_values_does_not_show_its_fields():
     named = {c.__name__ for c in showing if not issubclass(c, Quantity | Noise)}
     # all others hold public facts
     assert named == {
-        "CountsNoise", "Totals", "PublicWeights", "Query", "Share", "Together", "Terms",
+        "NoisyCounts", "Totals", "PublicWeights", "Query", "Share", "Together", "Terms",
         "Call", "Interval", "KeptCounts", "Monotone", "PopulationQuestion", "Result",
         "ReleasedNumbers", "NoisyRatio", "NoiseTable", "Number",
     }  # fmt: skip

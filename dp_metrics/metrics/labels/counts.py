@@ -17,7 +17,7 @@ from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import Metric
 from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, Ratio, check_matrix, whole
 from dp_metrics.quantities import tables
-from dp_metrics.quantities.tables import CountsNoise, TableOf
+from dp_metrics.quantities.tables import NoisyCounts, TableOf
 from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import NoisyRatio
 from dp_metrics.release.query import Query
@@ -210,7 +210,7 @@ class Confusion:
         Where they are surely close, or where there are none, the sizes of the noise and of what is divided
         by tell.
         """
-        noise: CountsNoise = result.parts[0]
+        noise: NoisyCounts = result.parts[0]
         counts = self.layout.counts(result.released.values[0], result.released.public_n)
         records = self.rests_on(counts)
         added = noise.expected * math.sqrt(self.layout.groups)  # the noise of groups is independent
@@ -265,7 +265,7 @@ class Confusion:
         lower, upper = (self.formula(self.layout.read(cells)) for cells in (worst, best))
         return Limits(lower, upper).within(0.0, 1.0)
 
-    def _of_cells(self, noise: CountsNoise, n: int | None, miss: float) -> Limits:
+    def _of_cells(self, noise: NoisyCounts, n: int | None, miss: float) -> Limits:
         """Return limits of each cell of a matrix: its share is least where others of its row are largest."""
         size, places = self.labels.size, self.layout.places
         if places is None:
@@ -322,18 +322,18 @@ class Confusion:
             limits = limits[0].reshape(value.shape), limits[1].reshape(value.shape)
         return asked.interval(*limits, value, note, self.of)
 
-    def _shares(self, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
+    def _shares(self, noise: NoisyCounts, n: int | None) -> list[NoisyRatio] | None:
         """Return the noisy counts of the shares that tell the metric; None if this layout has none."""
         return self._of_two(noise, n) if self.is_agreement else self._ratios(self.parts_of, noise, n)
 
-    def _ratios(self, parts_of: PartsOf | None, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
+    def _ratios(self, parts_of: PartsOf | None, noise: NoisyCounts, n: int | None) -> list[NoisyRatio] | None:
         """Return the noisy counts of each ratio; None if counts of this layout do not tell them."""
         cells = ratio_cells(self.layout, parts_of)
         if cells is None:
             return None
         return [count_limits.noisy_ratio(noise, a, b, n, weights) for a, b, weights in cells]
 
-    def _of_two(self, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
+    def _of_two(self, noise: NoisyCounts, n: int | None) -> list[NoisyRatio] | None:
         """Return the three shares that tell the whole matrix of two labels, if that is released."""
         if self.labels.size != 2 or self.layout.read(np.zeros(self.layout.good.size)).matrix is None:
             return None
@@ -356,7 +356,7 @@ class Confusion:
         return (lower, upper) if len(shares) > 1 else (float(lower[0]), float(upper[0]))
 
     def _approximate(
-        self, shares: list[NoisyRatio] | None, noise: CountsNoise, n: int | None, miss: float
+        self, shares: list[NoisyRatio] | None, noise: NoisyCounts, n: int | None, miss: float
     ) -> tuple[float, float] | None:
         rates = self._of_two(noise, n)
         if rates is not None:
@@ -376,7 +376,7 @@ class Confusion:
             return None
         return self._linear(noise, n, miss)
 
-    def _linear(self, noise: CountsNoise, n: int | None, miss: float) -> tuple[float, float] | None:
+    def _linear(self, noise: NoisyCounts, n: int | None, miss: float) -> tuple[float, float] | None:
         """Return approximate limits of a smooth metric, taken for linear in the counts.
 
         Returns

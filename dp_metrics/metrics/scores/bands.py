@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, ENORMOUS
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, pooled_means
-from dp_metrics.quantities.tables import CountsNoise, nearest_with_sum, saturated_counts
+from dp_metrics.quantities.tables import NoisyCounts, nearest_with_sum, saturated_counts
 from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import NoisyRatio, likely_limits
 from dp_metrics.release.released import POPULATION_NOTE, PopulationQuestion
@@ -71,13 +71,13 @@ def area_between(lower: RocCurve, upper: RocCurve, ties: Ties = ANY_ORDER) -> tu
 
 
 def area_limits(
-    noise: CountsNoise, miss: float, *, ties: Ties = ANY_ORDER, among_people: bool = True
+    noise: NoisyCounts, miss: float, *, ties: Ties = ANY_ORDER, among_people: bool = True
 ) -> tuple[float, float] | None:
     """Return approximate limits of the area under the ROC curve of the scores as they are.
 
     Parameters
     ----------
-    noise : CountsNoise
+    noise : NoisyCounts
         Of the negative class by bin, then of the positive one.
     miss : float
         Probability with which either limit may miss.
@@ -112,7 +112,7 @@ def area_limits(
     return float(lower), max(float(lower), float(upper))
 
 
-def are_far_from_noise(noise: CountsNoise, deviations: float) -> bool:
+def are_far_from_noise(noise: NoisyCounts, deviations: float) -> bool:
     """Return whether the noisy sizes of both classes exceed so many standard deviations of their noise."""
     noisy = saturated_counts(noise.numbers).reshape(2, -1)
     of_class = np.repeat([1.0, 0.0], noisy.shape[1])
@@ -121,7 +121,7 @@ def are_far_from_noise(noise: CountsNoise, deviations: float) -> bool:
 
 
 def _error_of_area(
-    noise: CountsNoise, tie: float, *, among_people: bool
+    noise: NoisyCounts, tie: float, *, among_people: bool
 ) -> Callable[[Floats], tuple[Floats, Floats, Floats]]:
     """Return the error, for `likely_limits`, of the area in which `tie` of each pair in a bin is won."""
     raw = saturated_counts(noise.numbers).reshape(2, -1)
@@ -216,7 +216,7 @@ def limits_around(
 
 
 def precision_limits(
-    noise: CountsNoise, miss: float, *, among_people: bool = True
+    noise: NoisyCounts, miss: float, *, among_people: bool = True
 ) -> tuple[float, float] | None:
     """Return approximate limits of the average precision of the scores as they are.
 
@@ -471,7 +471,7 @@ class BinnedCells:
 
     Parameters
     ----------
-    noise : CountsNoise
+    noise : NoisyCounts
         The noisy counts, and their noise.
     counts : ndarray of shape (n_cells,)
         Plausible numbers of records.
@@ -485,7 +485,7 @@ class BinnedCells:
         How many bins there are.
     """
 
-    noise: CountsNoise
+    noise: NoisyCounts
     counts: Floats
     place: NDArray[np.intp]
     is_positive: NDArray[np.bool_]
@@ -685,7 +685,7 @@ def edges_of_limits(bins: int) -> range:
 
 
 def roc_limits(
-    noise: CountsNoise, n: int | None, edges: Floats, limits_of: RatioLimits
+    noise: NoisyCounts, n: int | None, edges: Floats, limits_of: RatioLimits
 ) -> tuple[RocCurve, RocCurve]:
     """Return the lines between which the ROC curve lies, if all limits of shares hold.
 
@@ -693,7 +693,7 @@ def roc_limits(
 
     Parameters
     ----------
-    noise : CountsNoise
+    noise : NoisyCounts
         Of the negative class by bin, then of the positive one.
     n : int or None
         Number of all records, if public.
@@ -902,13 +902,13 @@ def benefit_limits(counts: NoisyRatio, n: int, weight: float, miss: float) -> tu
 
 
 def over_expected_limits(
-    noise: CountsNoise, edges: Floats, miss: float, *, of_people: bool
+    noise: NoisyCounts, edges: Floats, miss: float, *, of_people: bool
 ) -> tuple[float, float]:
     """Return approximate limits of the number of positives over the sum of the probabilities.
 
     Parameters
     ----------
-    noise : CountsNoise
+    noise : NoisyCounts
         Noisy numbers of negatives by bin, and then of positives.
     edges : ndarray
         Of the bins, from 0 to 1.

@@ -24,7 +24,7 @@ from dp_metrics.metrics.scores.bands import (
 )
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, ScoreCounts
 from dp_metrics.quantities import tables
-from dp_metrics.quantities.tables import Cells, CountsNoise, TableOf
+from dp_metrics.quantities.tables import Cells, NoisyCounts, TableOf
 from dp_metrics.release import count_limits
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Interval, PopulationQuestion
@@ -123,7 +123,7 @@ class ScoreTable:
         """Return what to say if noise may have moved the area far, or the bins are coarse."""
         return self.note_of(result.parts[0], self.counts(result.released))
 
-    def note_of(self, noise: CountsNoise, counts: ScoreCounts) -> str | None:
+    def note_of(self, noise: NoisyCounts, counts: ScoreCounts) -> str | None:
         """Return that of these counts; see `WIDEST`.
 
         The area of the binned scores tells of an average precision and of curves too: noise moved the one
@@ -266,7 +266,7 @@ class ScoreTable:
         self.check_records(result, asked.metric)
         return self._lines(result, self._each(count_limits.edge_limits, result.parts[0], asked.miss))
 
-    def _each(self, limits_of: Callable[..., Ends], noise: CountsNoise, miss: float) -> RatioLimits:
+    def _each(self, limits_of: Callable[..., Ends], noise: NoisyCounts, miss: float) -> RatioLimits:
         """Return the limits of one of many shares: of each class at each edge, and perhaps of positives."""
         of_curve = 2 * len(bands.edges_of_limits(self._edges(noise).size - 1))
         return partial(limits_of, miss=miss / (of_curve + (self.formula is formulas.average_precision)))
@@ -275,7 +275,7 @@ class ScoreTable:
         """Return the edges of so many bins."""
         return self.edges[:: (self.edges.size - 1) // columns]
 
-    def _edges(self, noise: CountsNoise) -> Floats:
+    def _edges(self, noise: NoisyCounts) -> Floats:
         return self.merged(len(noise.noisy) // 2)
 
     def check_records(self, result: Result[Any], metric: str) -> None:
@@ -402,7 +402,7 @@ class SoftBins:
 
     def note(self, result: Result[Any]) -> str | None:
         """Return what to say if limits of the noise of a share that is shown are too far apart: `WIDEST`."""
-        noise: CountsNoise = result.parts[0]
+        noise: NoisyCounts = result.parts[0]
         low, high = self._ends(result.released)
         records = (low + high).sum(axis=0)
         here = records[formulas.are_shown(records)]
