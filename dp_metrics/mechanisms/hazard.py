@@ -301,7 +301,7 @@ def largest_ratio(share: Fraction) -> float:
     return min(ratio, 1.0)
 
 
-_MOST_RANKS = 20_000  # more ranks take the simple limit, because the sharp one would take long
+_MOST_SHARP_RANKS = 20_000  # more ranks take the simple limit, because the sharp one would take long
 _WIDTH = 1e-11  # the bracket of a limit is this narrow, and its safe end is taken
 
 Law = Callable[[OutputBounds], HazardLaw]
@@ -345,7 +345,7 @@ def hazard_limits(law: Law, released: float, public: BoundsFacts, ranks: int, mi
     hypothetical = law(public.widest())
     grid = hypothetical.grid
     place, end = nearest_index(grid, released), public.output_range[1]
-    is_sharp = 0 < ranks <= _MOST_RANKS
+    is_sharp = 0 < ranks <= _MOST_SHARP_RANKS
     has_upper = is_sharp and end < options.MAX_FLOAT
     each = miss / 2 if has_upper else miss
     below = place - cells_above(hypothetical, each)

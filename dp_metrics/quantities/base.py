@@ -130,7 +130,7 @@ class Stats:
         bounds: OutputBounds = self.quantity.output_bounds(self, ranks, private_n)
         return bounds
 
-    def extremes(self, count: int, private_n: bool) -> Extremes:
+    def extremes(self, ranks: int, private_n: bool) -> Extremes:
         """Return the extremes of a number that has some."""
         extremes: Extremes = self.quantity.extremes(self, private_n)
         return extremes
@@ -631,8 +631,8 @@ class TwoStages(OneStage):
     mechanism: Adaptive
 
     @property
-    def count(self) -> int:
-        """How many extreme records the first of two stages can use."""
+    def scale_ranks(self) -> int:
+        """How many extreme records the first of two stages, which draws the scale, can use."""
         stages = self.known
         assert stages is not None
         wanted = stages.rank + stages.ranks
@@ -641,7 +641,7 @@ class TwoStages(OneStage):
     @property
     def ranks(self) -> int:
         """How many extreme records either way can use."""
-        return max(self.bounds_ranks, self.count)
+        return max(self.bounds_ranks, self.scale_ranks)
 
     def stages(self, count: int | None) -> Stages | None:
         """Return the public numbers of both stages, given a noisy number of records; None if there is one."""
@@ -668,7 +668,7 @@ class TwoStages(OneStage):
         return partial(self._draw_either, extremes, alone)
 
     def _extremes(self, stats: Any) -> Extremes:
-        extremes: Extremes = stats.extremes(self.count, self.totals is None)
+        extremes: Extremes = stats.extremes(self.scale_ranks, self.totals is None)
         return extremes
 
     def _draw_either(
@@ -699,7 +699,7 @@ class TwoStages(OneStage):
         """Return limits of the number before the noise, by the stages that were drawn."""
         if (stages := self._drawn_by(output)) is None:
             return super().limits(output, miss)
-        known = None if self.quantity.are_distances else ranks_known(self.count, self.capacity)
+        known = None if self.quantity.are_distances else ranks_known(self.scale_ranks, self.capacity)
         return stages.limits(known, output.value, output.drawn, miss).within(0.0, stages.limit)
 
     def clipped_share(self, output: Output) -> float:

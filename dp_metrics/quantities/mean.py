@@ -391,7 +391,7 @@ class MeanStats:
         value = exact.rounded_quotient(total, n << exact.UNIT_BITS) if n else 0.0
         return facts.bounds(value, output_bounds.padded(np.array(lower), ranks), upper)
 
-    def extremes(self, count: int, private_n: bool) -> Extremes:
+    def extremes(self, ranks: int, private_n: bool) -> Extremes:
         """Return the largest terms, and the sums of terms that are clipped.
 
         A term of a weighted mean is counted n / W times, W the total weight: so it moves the mean by its
@@ -399,7 +399,7 @@ class MeanStats:
         limit, so that a summary can know the clipped sum from a count and a sum for each level.
         """
         n, weight = self.totals.size, self.totals.weight
-        values = self.largest[:count]
+        values = self.largest[:ranks]
         if weight != n << exact.UNIT_BITS:
             values = exact.rounded_quotients((n * term for term in exact.to_units(values)), weight)
         limit = self.quantity.extremes_limit(self.totals)
