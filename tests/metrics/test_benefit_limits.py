@@ -159,6 +159,19 @@ def test_observed_over_expected_is_within_its_limits(of):
     assert ("among all people" in found.about) == (of == "people")
 
 
+@loop_over("of", ["people", "records"])
+def test_scores_beyond_the_edges_are_expected_where_they_are(of):
+    """They are counted in the end bins: risks of .01 and of .99, beside edges from .3 to .7."""
+    for share in (0.01, 0.99):
+        scores = np.full(5000, share)
+        curve = dp.with_result(dp.private_roc_curve)(
+            (np.arange(5000) < 5000 * share).astype(int), scores, edges=[0.3, 0.5, 0.7], epsilon=1e6
+        )
+        found = dp.ReleasedScores.of(curve).observed_over_expected(of=of)
+        assert found.lower <= 1.0 <= found.upper
+        assert found.lower <= found.estimate <= found.upper
+
+
 def test_limits_of_observed_over_expected_cover():
     """A calibrated model, and one that tells half of the risk; 300 draws each.
 

@@ -139,9 +139,14 @@ class ScoreCounts:
         return float(self.total.sum())
 
     @property
+    def ends(self) -> Floats:
+        """The edges of the bins of probabilities, from 0 to 1: those beyond are counted in the end bins."""
+        return np.concatenate([[0.0], self.edges[1:-1], [1.0]])
+
+    @property
     def middles(self) -> Floats:
-        """The middle of each bin."""
-        return self.edges[:-1] / 2 + self.edges[1:] / 2
+        """The middle of each bin of probabilities."""
+        return self.ends[:-1] / 2 + self.ends[1:] / 2
 
 
 def _from_above(counts: Floats) -> Floats:

@@ -444,9 +444,9 @@ class ReleasedScores:
         """
         miss = self._miss_of("observed_over_expected", confidence, of)
         (noise,) = self.result.parts
-        edges, counts = self.counts.edges, self.counts
-        lower, upper = bands.over_expected_limits(noise, edges, miss, of_people=of == "people")
-        expected = float((edges[1:] + edges[:-1]) @ counts.total) / 2
+        counts = self.counts
+        lower, upper = bands.over_expected_limits(noise, counts.ends, miss, of_people=of == "people")
+        expected = float(counts.middles @ counts.total)
         estimate = float(counts.positive.sum()) / expected if expected > 0 else math.nan
         about = f"The observed over the expected positives {_WHOM[of]}"
         return Interval(lower, upper, confidence, about, released.APPROXIMATE, estimate)

@@ -312,8 +312,7 @@ def binned_calibration_band(
         Number of even bins, where the shares have sure limits; None: the released bins.
     """
     (noise,), n, size = result.parts, result.n, counts.negative.size
-    edges = np.concatenate([[0.0], counts.edges[1:-1], [1.0]])  # scores beyond are counted in the end bins
-    least, most = (np.tile(one, 2) for one in (edges[:-1], edges[1:]))
+    least, most = (np.tile(one, 2) for one in (counts.ends[:-1], counts.ends[1:]))
     is_positive, of_cells = np.repeat([False, True], size), np.concatenate([counts.negative, counts.positive])
     every = BinnedCells(noise, of_cells, np.tile(np.arange(size), 2), is_positive, least, most, size)
     if n_bins is None:
