@@ -256,8 +256,9 @@ def plan_release(  # noqa: PLR0913 - each may be known of the data
         return made
 
     def plan(size: int, eps: float) -> ReleasePlan:
-        made = prepared(size, eps)
-        plans = [replace(_plan(*one, cap), width=_width(one[0], asked)) for one in made]
+        plans = [
+            replace(_plan(*one, cap), n=int(size), width=_width(one[0], asked)) for one in prepared(size, eps)
+        ]
         plans.sort(key=lambda one: one.error)
         least, most = plans[0], plans[-1]
         if math.isclose(least.error, most.error, rel_tol=0.01):
@@ -363,7 +364,10 @@ def _laws(prepared: PreparedQuery) -> Laws:
 
 
 def _result(prepared: PreparedQuery, values: Sequence[Any]) -> Any:
-    told = prepared.query.released(prepared.terms, prepared.source.totals, values)
+    """Return the result of what is drawn: of persons who count once each, so many units of these are one."""
+    drawn = zip(values, prepared.noises, strict=True)
+    numbers = [value / noise.units if noise.units > 1 else value for value, noise in drawn]
+    told = prepared.query.released(prepared.terms, prepared.source.totals, numbers)
     return prepared.query.reading(told)
 
 

@@ -26,6 +26,7 @@ BINARY = (rng.integers(0, 2, N), rng.uniform(0.1, 0.9, N))
 WEIGHTS = rng.integers(0, 5, N) / 2
 WEIGHTED = {"sample_weight": WEIGHTS, "normalize": False}
 WITHIN = {"bounds": (-6, 6)}
+PERSONS = np.arange(N) % 25  # some have two records
 
 SIMULATED = {
     "mse": ("mean_squared_error", (TRUE, PRED), {**WITHIN, "mechanism": "geometric"}),
@@ -40,6 +41,11 @@ SIMULATED = {
     "log_loss": ("log_loss", BINARY, WEIGHTED),
     "recall_score": ("recall_score", TWO_LABELS, {}),
     "f1_score, private n": ("f1_score", TWO_LABELS, PRIVATE_N),
+    "precision_score, persons": (
+        functools.partial(sklearn_metrics.precision_score, sample_weight=1 / np.bincount(PERSONS)[PERSONS]),
+        TWO_LABELS,
+        {"groups": PERSONS, "equal_groups": True},
+    ),
     "std": (functools.partial(np.std, ddof=1), (PRED,), {"ddof": 1}),
     "variance, private n": (np.var, (PRED,), PRIVATE_N),
     "roc_auc_score": ("roc_auc_score", BINARY, {}),
@@ -51,7 +57,9 @@ SIMULATED = {
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("name", slow_but({"mse", "quantile", "recall_score"}, SIMULATED))
+@pytest.mark.parametrize(
+    "name", slow_but({"mse", "quantile", "recall_score", "precision_score, persons"}, SIMULATED)
+)
 def test_the_expected_error_is_that_of_releases(name):
     """Of 1,000 releases: false alarms of the 12 comparisons at 4.5 standard errors: 7e-5 for each case."""
     twin, data, options = SIMULATED[name]
@@ -257,6 +265,14 @@ def test_data_weights_and_groups_are_repeated_or_cut_to_n(n):
     grouped = plan(guess=whole, n=n, groups=groups)
     assert grouped == plan(guess=part, groups=people) != plain
     assert plan(guess=TWO, n=n) == plan(guess=(TWO[0][rows], TWO[1][rows]))
+
+
+@loop_over("persons", [{}, {"equal_groups": True}, {"max_records": 1}])
+def test_the_number_of_a_plan_is_that_of_records_and_not_of_persons(persons):
+    plan = functools.partial(dp.plan_release, "recall", guess=TWO_LABELS, epsilon=1.0, groups=PERSONS)
+    assert [plan(**persons).n, plan(n=150, **persons).n] == [N, 150]
+    needed = plan(error=0.02, **persons)
+    assert needed == plan(n=needed.n, **persons)
 
 
 def test_beyond_the_ends_of_what_is_searched_there_is_an_end():
