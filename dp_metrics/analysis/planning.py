@@ -376,7 +376,9 @@ def _truth(prepared: PreparedQuery, laws: Laws) -> float:
     private_n = prepared.terms.relation.private_n
     pairs = zip(laws, prepared.stats, strict=True)
     exact, limits = zip(*(_exact(law, stats, private_n) for law, stats in pairs), strict=True)
-    truth = _result(prepared, exact)
+    # by the epsilon of a release an average precision would be smoothed as if there was its noise
+    clear = replace(prepared, terms=replace(prepared.terms, epsilon=_NO_NOISE))
+    truth = _result(clear, exact)
     if not isinstance(truth, numbers.Real):
         raise ValueError(_ONE_AT_A_TIME.format(prepared.metric))
     if truth == 0 and MAX_FLOAT in limits:

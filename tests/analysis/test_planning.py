@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from cases import PRIVATE_N
+from cases import PRIVATE_N, records
 from helpers import loop_over, slow_but
 from sklearn import metrics as sklearn_metrics
 
@@ -184,6 +184,15 @@ def enumerated_errors(wrong, right, epsilon):
     errors = (share - wrong / max(wrong + right, 1)).ravel()
     order = np.argsort(errors)
     return errors[order], np.outer(mass, mass).ravel()[order]
+
+
+def test_the_truth_of_a_plan_is_that_of_records_without_noise():
+    """An average precision is smoothed as far as there is noise; its bias is that of 400 releases."""
+    data, entropy = records("average precision", 200), SeededEntropy(0)
+    metric = functools.partial(dp.private_average_precision_score, *data, random_state=entropy)
+    released = [metric(epsilon=0.5) for _ in range(400)]
+    planned = dp.plan_release("average_precision", guess=data, epsilon=0.5).bias
+    assert planned == pytest.approx(np.mean(released) - metric(epsilon=1e6), abs=np.std(released) / 4)
 
 
 @loop_over("epsilon", [0.3, 1.0, 3.0, 10.0])
