@@ -59,6 +59,11 @@ def listed(rng, n, law, size):
     return true.astype(int), np.where(rng.random(n) < size, other, true).astype(int)
 
 
+def selected(rng, n, law, size):
+    true, chance = rng.random((2, n))
+    return (true < SHARE).astype(int), (chance < size).astype(int)
+
+
 def scored(rng, n, law, size):
     true = (rng.random(n) < SHARE).astype(int)
     odds = size * (rng.standard_normal(n) + size * true) - size**2 / 2 + math.log(SHARE / (1 - SHARE))
@@ -114,7 +119,7 @@ KINDS = {
     "accuracy": (0.9, listed, CHANCE, sklearn_metrics.accuracy_score, {}),
     "f1": (0.6, listed, CHANCE, sklearn_metrics.f1_score, {}),
     "specificity": (0.95, listed, CHANCE, specificity, {}),
-    "selection_rate": (0.3, listed, CHANCE, lambda y, p: np.mean(p), {}),
+    "selection_rate": (0.3, selected, CHANCE, lambda y, p: np.mean(p), {}),
     "cohen_kappa": (0.5, listed, CHANCE, sklearn_metrics.cohen_kappa_score, {}),
     "std": (2.0, numbers, ERRORS, np.std, {}),
     "mean": (40.0, moved, (-60.0, 180.0), np.mean, WITHIN),
