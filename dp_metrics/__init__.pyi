@@ -18,7 +18,7 @@ from .metrics.classification import (
     private_top_k_accuracy_score as private_top_k_accuracy_score,
     private_zero_one_loss as private_zero_one_loss,
 )
-from .metrics.labels.confusion import (
+from .metrics.labels.metrics import (
     private_balanced_accuracy_score as private_balanced_accuracy_score,
     private_classification_report as private_classification_report,
     private_cohen_kappa_score as private_cohen_kappa_score,

@@ -37,7 +37,7 @@ from dp_metrics.analysis.auditing import release_loss
 from dp_metrics.inputs.arrays import Records, in_blocks
 from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.options import Floats, Relation, exact_epsilon
-from dp_metrics.metrics.labels.counts import Confusion
+from dp_metrics.metrics.labels.confusion import Confusion
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts
 from dp_metrics.quantities.base import OneStage, Output, noise_of
 from dp_metrics.quantities.mean import MeanOf

@@ -18,7 +18,7 @@ from dp_metrics.inputs.losses import identity
 from dp_metrics.inputs.options import Floats, Relation, check_choice, check_share
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
-from dp_metrics.metrics.labels.counts import Confusion, confusion_for
+from dp_metrics.metrics.labels.confusion import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreTable, score_query

@@ -14,7 +14,7 @@ import numpy as np
 
 from dp_metrics.fairness.frame_query import NO_RECORDS, Entry, FrameCell
 from dp_metrics.mechanisms._laws import Limits
-from dp_metrics.metrics.labels.counts import Confusion
+from dp_metrics.metrics.labels.confusion import Confusion
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.quantities.tables import in_words
 from dp_metrics.release.released import (

@@ -13,7 +13,7 @@ from dp_metrics.metrics._metric import METRICS as METRICS, Metric as Metric
 for _name in (  # the order of the documentation: each adds its metrics to `METRICS`
     "regression",
     "classification",
-    "labels.confusion",
+    "labels.metrics",
     "scores.curves",
     "statistics",
 ):

@@ -24,7 +24,7 @@ from dp_metrics.inputs.options import MAX_FLOAT, Floats, check_count, check_max_
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import MeanSettings
-from dp_metrics.metrics.labels.counts import Confusion
+from dp_metrics.metrics.labels.confusion import Confusion
 from dp_metrics.metrics.labels.layouts import Ratio, right_or_wrong
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.release.query import Query

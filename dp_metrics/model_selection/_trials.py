@@ -42,7 +42,7 @@ from dp_metrics.inputs.labels import as_listed, places_among, sorted_labels
 from dp_metrics.inputs.models import FAR, as_float64, ask, columns_by_label, no_response, response_method
 from dp_metrics.inputs.options import Floats, Relation
 from dp_metrics.metrics import metric_of
-from dp_metrics.metrics.labels.counts import Confusion
+from dp_metrics.metrics.labels.confusion import Confusion
 from dp_metrics.model_selection.scorers import (
     PrivateScorer,
     relation_of,

@@ -17,7 +17,7 @@ import dp_metrics as dp
 from dp_metrics.fairness.frame_query import Entry, FrameCell
 from dp_metrics.fairness.intervals import GroupLimits
 from dp_metrics.inputs.options import Relation
-from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
+from dp_metrics.metrics.labels.confusion import Confusion, ratio_cells
 from dp_metrics.metrics.labels.layouts import right_or_wrong
 from dp_metrics.quantities.base import Output
 from dp_metrics.quantities.tables import TableNoise

@@ -20,7 +20,7 @@ from dp_metrics.exceptions import NoisyReleaseWarning
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms._laws import NOTHING, Limits, Staircase
 from dp_metrics.mechanisms.geometric import SumsLaw
-from dp_metrics.metrics.labels.counts import ratio_cells
+from dp_metrics.metrics.labels.confusion import ratio_cells
 from dp_metrics.metrics.regression import _score_limits, _Scores, r2_from_parts
 from dp_metrics.quantities.tables import NoisyCounts
 from dp_metrics.release.count_limits import noisy_ratio

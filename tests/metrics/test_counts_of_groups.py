@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from helpers import loop_over
 
-from dp_metrics.metrics.labels.counts import Confusion, ratio_cells
+from dp_metrics.metrics.labels.confusion import Confusion, ratio_cells
 from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, whole
 from dp_metrics.quantities.tables import NoisyCounts
 from dp_metrics.release.count_limits import NoisyRatio, noise_limits, ratio_limits

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import dp_metrics as dp
 from dp_metrics.metrics import row_of
-from dp_metrics.metrics.labels.counts import agreement_limits, combined, of_two_labels
+from dp_metrics.metrics.labels.confusion import agreement_limits, combined, of_two_labels
 from dp_metrics.metrics.labels.layouts import kappa, matthews
 from dp_metrics.release.count_limits import NoisyRatio
 

@@ -15,8 +15,8 @@ from dp_metrics.inputs.losses import identity
 from dp_metrics.inputs.options import own_error_state
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.metrics._pictures import draw_confusion
-from dp_metrics.metrics.labels import confusion
-from dp_metrics.metrics.labels.counts import Confusion, confusion_for, of_ratio
+from dp_metrics.metrics.labels import metrics
+from dp_metrics.metrics.labels.confusion import Confusion, confusion_for, of_ratio
 from dp_metrics.metrics.labels.layouts import Counts, Layout, Ratio, sizes_of_labels
 from dp_metrics.release.released import Interval, Number, named, table_of
 from dp_metrics.release.result import KeptCounts, Result
@@ -314,18 +314,18 @@ class ReleasedConfusion:
 
     # One for each metric of labels; tests/project/test_every_door.py holds their options to those.
 
-    balanced_accuracy_score = _of_counts(confusion.private_balanced_accuracy_score)
-    classification_report = _of_counts(confusion.private_classification_report)
-    cohen_kappa_score = _of_counts(confusion.private_cohen_kappa_score)
-    confusion_matrix = _of_counts(confusion.private_confusion_matrix)
-    f1_score = _of_counts(confusion.private_f1_score)
-    jaccard_score = _of_counts(confusion.private_jaccard_score)
-    matthews_corrcoef = _of_counts(confusion.private_matthews_corrcoef)
-    precision_score = _of_counts(confusion.private_precision_score)
-    prevalence = _of_counts(confusion.private_prevalence)
-    recall_score = _of_counts(confusion.private_recall_score)
-    selection_rate = _of_counts(confusion.private_selection_rate)
-    specificity_score = _of_counts(confusion.private_specificity_score)
+    balanced_accuracy_score = _of_counts(metrics.private_balanced_accuracy_score)
+    classification_report = _of_counts(metrics.private_classification_report)
+    cohen_kappa_score = _of_counts(metrics.private_cohen_kappa_score)
+    confusion_matrix = _of_counts(metrics.private_confusion_matrix)
+    f1_score = _of_counts(metrics.private_f1_score)
+    jaccard_score = _of_counts(metrics.private_jaccard_score)
+    matthews_corrcoef = _of_counts(metrics.private_matthews_corrcoef)
+    precision_score = _of_counts(metrics.private_precision_score)
+    prevalence = _of_counts(metrics.private_prevalence)
+    recall_score = _of_counts(metrics.private_recall_score)
+    selection_rate = _of_counts(metrics.private_selection_rate)
+    specificity_score = _of_counts(metrics.private_specificity_score)
 
 
 _MOST_LABELS = 20  # whose recall, precision and F1 are numbers of their own
