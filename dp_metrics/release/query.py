@@ -250,20 +250,20 @@ class Query:
         rules = [chosen if name is None else get_mechanism(name) for name in own]
         shares = self.shares or (Fraction(1, count),) * count
         public = [None] * count if private_n else totals
-        epsilon = terms.epsilon / self.most_records
+        of_record = terms.epsilon / self.most_records
 
         def at(epsilon: Fraction) -> list[Noise]:
             each = [epsilon * share for share in shares]
             if 0.0 in map(float, each):
                 raise ValueError("epsilon is too small to be divided among the releases of this call.")
             parts = zip(rules, self.quantities, public, each, strict=True)
-            return [noise_of(rule, part, known, capacity, share) for rule, part, known, share in parts]
+            return [noise_of(rule, part, known, capacity, cost) for rule, part, known, cost in parts]
 
-        noises, for_count = at(epsilon), Fraction(0)
+        noises, for_count = at(of_record), Fraction(0)
         # a number of records that is public costs nothing
         if private_n and any(noise.needs_count for noise in noises):
-            for_count = epsilon * COUNT_SHARE
-            noises = at(epsilon - for_count)
+            for_count = of_record * COUNT_SHARE
+            noises = at(of_record - for_count)
         return noises, for_count
 
     def most_ranks(self, terms: Terms, capacity: int | None = None) -> int:
@@ -344,8 +344,8 @@ class Share:
     ----------
     query : Query
         What is released.
-    epsilon : Fraction
-        Its part of epsilon: how the parts add up is for whoever makes them to prove.
+    part : Fraction
+        Its part of epsilon, from 0 to 1: how the parts add up is for whoever makes them to prove.
     relation : Relation
         The neighbouring relation under which it is released.
     metric : str
@@ -355,7 +355,7 @@ class Share:
     """
 
     query: Query
-    epsilon: Fraction
+    part: Fraction
     relation: Relation
     metric: str
     mean_size: Fraction | None = None
@@ -404,7 +404,7 @@ class Together:
     def at(self, part: Fraction, most_records: int) -> Self:
         """Return the same at a part of epsilon, of persons with so many records at most."""
         shares = [
-            replace(one, epsilon=one.epsilon * part, query=replace(one.query, most_records=most_records))
+            replace(one, part=one.part * part, query=replace(one.query, most_records=most_records))
             for one in self.shares
         ]
         return replace(self, shares=tuple(shares))
@@ -418,7 +418,7 @@ class Together:
         return [
             (
                 one.metric,
-                Terms(terms.epsilon * one.epsilon, one.relation, entropy=terms.entropy),
+                Terms(terms.epsilon * one.part, one.relation, entropy=terms.entropy),
                 one.query,
                 one.mean_size,
             )

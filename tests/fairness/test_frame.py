@@ -296,7 +296,7 @@ def planned(metrics, by=BY, **way):
 
 @each_way
 def test_what_one_record_can_change_costs_epsilon_altogether(way):
-    overall, *each = (share.epsilon for share in planned(dp.private_mae, **way).shares)
+    overall, *each = (share.part for share in planned(dp.private_mae, **way).shares)
     assert overall == Fraction(1, 5)
     # whoever is replaced may leave one group and enter another
     assert set(each) == {Fraction(4, 5) if way else Fraction(2, 5)}

@@ -196,7 +196,7 @@ def plan_with(place, times):
     def inflated(form, division, plan_of_page=page_plan.plan_of_page):
         plan = plan_of_page(form, division)
         shares = [*plan.shares]
-        shares[place] = replace(shares[place], epsilon=shares[place].epsilon * times)
+        shares[place] = replace(shares[place], part=shares[place].part * times)
         return replace(plan, shares=tuple(shares))
 
     return inflated
