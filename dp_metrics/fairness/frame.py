@@ -346,7 +346,7 @@ class PrivateMetricFrame:
             "recall ratio"). Where a table of scores was released, also "observed over expected in 'f'", its
             difference and ratio. Limits follow when they are asked for.
         """
-        found = [one for name, entry in self._entries.items() for one in _told(name, entry)]
+        found = [one for name, entry in self._entries.items() for one in _numbers_of(name, entry)]
         scores: Mapping[Hashable, ReleasedScores] = {}
         with contextlib.suppress(ValueError):  # no metric is read from a table of scores
             scores = self.released_scores()
@@ -627,7 +627,7 @@ class PrivateMetricFrame:
         return found if metric is None and not self._is_single else next(iter(found.values()))
 
 
-def _told(key: str, entry: Entry) -> Iterator[Number]:
+def _numbers_of(key: str, entry: Entry) -> Iterator[Number]:
     """Return the numbers of a metric; none of one that is more than one number."""
     if not entry.is_number:
         return

@@ -230,7 +230,7 @@ def plan_frame(
             scored.setdefault(_bins_of(query), []).append((one, query))
     releases = [(len(members), _labels(members, shape, groups)) for members in tables.values()]
     releases += [(len(members), _scores(members, shape, groups)) for members in scored.values()]
-    releases += [(1, _other(one, shape, groups, overall_share)) for one in others]
+    releases += [(1, _each_alone(one, shape, groups, overall_share)) for one in others]
     names, most = tuple(one.name for one in metrics), shape.most_records
     blocks = [one.at(Fraction(size, len(metrics)), most) for size, one in releases]
     relation = None if groups.sizes is None else Relation.WITHIN_GROUPS
@@ -287,7 +287,7 @@ def _labels(members: Sequence[tuple[FrameMetric, Confusion]], shape: Shape, grou
     return _table(made[0][1].query(shape), made, shape, groups)
 
 
-def _read(made: Confusion | ScoreTable, row: Floats, noisy: Floats, noise: float) -> Any:
+def _counts_told(made: Confusion | ScoreTable, row: Floats, noisy: Floats, noise: float) -> Any:
     """Return what plausible counts of a group tell; of these, of the noisy ones, and of their noise."""
     if isinstance(made, Confusion):
         return made.layout.read(row).agreeing()
@@ -340,7 +340,7 @@ def _scores(members: Sequence[tuple[FrameMetric, Query]], shape: Shape, groups: 
     return _table(query, [(metric, one.reading) for metric, one in members], shape, groups)
 
 
-def _other(metric: FrameMetric, shape: Shape, groups: Groups, overall_share: Fraction) -> Together:
+def _each_alone(metric: FrameMetric, shape: Shape, groups: Groups, overall_share: Fraction) -> Together:
     """Return the releases of any other metric: one table if it is a share of the records."""
     hidden, name = groups.sizes is None, metric.metric
     # the options must suit the sizes of the groups, even where these are private
@@ -356,7 +356,7 @@ def _other(metric: FrameMetric, shape: Shape, groups: Groups, overall_share: Fra
     usual = queries[here[0]]
     (part, *more) = usual.quantities
     if metric.mechanism is None and part.is_share and not more:
-        return _share(metric, usual, shape, groups)
+        return _share_of_records(metric, usual, shape, groups)
     each = 1 - overall_share
     if hidden and shape.n is not None:
         # a record that is replaced may leave one group and enter another: two with a record more or less
@@ -377,7 +377,7 @@ def _of_each(
 ) -> FrameResult:
     """Return the entry of a metric that is released for each group, and perhaps for all records first."""
     left = iter(results)
-    overall = _told(next(left)) if len(results) > len(groups.places) else FrameCell(None)
+    overall = _cell_of_result(next(left)) if len(results) > len(groups.places) else FrameCell(None)
     cells: dict[Hashable, FrameCell] = {}
     records: dict[Hashable, float] = {}
     for group, size in groups.each.items():
@@ -386,19 +386,19 @@ def _of_each(
             records[group] = 0.0
             continue
         one = next(left)
-        told, counting = _counting(one, size)
-        cells[group] = _told(one, counting)
+        told, counting = _records_told(one, size)
+        cells[group] = _cell_of_result(one, counting)
         if told is not None:
             records[group] = float(told)
     sizes = records if len(records) == groups.size else None
     return {name: Entry(metric, cells, overall)}, sizes
 
 
-def _told(result: Result[Any], rests_on: int | None = None) -> FrameCell:
+def _cell_of_result(result: Result[Any], rests_on: int | None = None) -> FrameCell:
     return FrameCell(result.value, result.note, result.bias, rests_on, result)
 
 
-def _counting(result: Result[Any], size: int | None) -> tuple[int | None, int | None]:
+def _records_told(result: Result[Any], size: int | None) -> tuple[int | None, int | None]:
     """Return the number of records of a group, and how many count: of areas those of the smallest class.
 
     That is the public number, or the noisy one if the release tells it.
@@ -424,7 +424,7 @@ def _undefined(query: Query, result: Result[Any]) -> Any:
     return query.reading(result.released.of([math.nan] * len(query.quantities)))
 
 
-def _share(metric: FrameMetric, query: Query, shape: Shape, groups: Groups) -> Together:
+def _share_of_records(metric: FrameMetric, query: Query, shape: Shape, groups: Groups) -> Together:
     """Return the release of a share of the records: how many count, and how many do not."""
     result: Any = query.reading
     confusion: Confusion = result.counts
@@ -499,21 +499,21 @@ def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, groups: Groups
         known = iter(tables)
         rows = [next(known) if size else (nothing, nothing) for size in groups.sizes]
     noise = results[0].parts[0]  # as large as that of any other group
-    of_groups = [_read(first, row, own, noise.expected) for row, own in rows]
-    released = _released(results, groups)
+    of_groups = [_counts_told(first, row, own, noise.expected) for row, own in rows]
+    released = _result_of_each(results, groups)
     here, n = [one for one in released if one is not None], _sum(one.n for one in results)
-    joined: Any = None if isinstance(first, ScoreTable) else _joined(here, n)
+    joined: Any = None if isinstance(first, ScoreTable) else _counts_of_groups(here, n)
     entries = {}
     for name, (metric, made) in metrics.items():
         each = [None if one is None else replace(one, metric=metric, reading=made) for one in released]
         cells = {
-            group: _counted(made, counts, one)
+            group: _cell_of_counts(made, counts, one)
             for group, counts, one in zip(groups.labels, of_groups, each, strict=True)
         }
         if isinstance(made, ScoreTable):
             overall = _of_all_scores(made, [own for _, own in rows], noise, n)
         else:
-            overall = _together(replace(joined, metric=metric), made, len(here))
+            overall = _cell_of_groups(replace(joined, metric=metric), made, len(here))
         entries[name] = Entry(metric, cells, overall)
     return entries, {group: one.n for group, one in zip(groups.labels, of_groups, strict=True)}
 
@@ -537,7 +537,7 @@ def _sum(numbers: Iterable[int | None]) -> int | None:
     return None if None in known else sum(one for one in known if one is not None)
 
 
-def _counted(made: Any, counts: Any, result: Result[Any] | None) -> FrameCell:
+def _cell_of_counts(made: Any, counts: Any, result: Result[Any] | None) -> FrameCell:
     """Return the cell that plausible counts tell; there is no result of a group that is publicly empty."""
     records = made.rests_on(counts)
     rests_on = round(float(records.min()) if records.size else counts.n)
@@ -557,21 +557,21 @@ def _of_all_scores(made: ScoreTable, each: Sequence[Floats], noise: NoisyCounts,
     noisy = np.sum([_narrowed(row, fewest) for row in each], axis=0)
     added = math.sqrt(sum(row.size for row in each) / fewest)  # numbers in one of the total
     plausible = plausible_counts(noisy, ((fewest, Fraction(1)),), n)
-    counts = _read(made, plausible, noisy, noise.expected * added)
+    counts = _counts_told(made, plausible, noisy, noise.expected * added)
     return FrameCell(made.formula(counts), made.note_of(_of_sums(noise, noisy, added**2), counts))
 
 
-def _together(joined: Result[Any], made: Confusion, groups: int) -> FrameCell:
+def _cell_of_groups(joined: Result[Any], made: Confusion, groups: int) -> FrameCell:
     """Return the cell of several groups together, of their counts one after the other."""
     in_groups: Confusion = replace(made, layout=made.layout.in_groups(groups))
     union = replace(joined, reading=in_groups)
     # counts are added up as they were drawn: each made 0 or more makes the sums too large
     noisy = np.reshape(joined.released.values[0], (groups, -1)).sum(axis=0)
     counts = made.layout.counts(noisy, joined.released.public_n)
-    return _counted(made, counts, union)
+    return _cell_of_counts(made, counts, union)
 
 
-def _joined(known: Sequence[Result[Any]], n: int | None) -> Result[Any]:
+def _counts_of_groups(known: Sequence[Result[Any]], n: int | None) -> Result[Any]:
     """Return the released counts of several groups together, of n records where that is public."""
     noisy = tuple(number for one in known for number in one.outputs[0].value)
     table: Any = known[0].noises[0]
@@ -621,7 +621,7 @@ def _margin(entry: Entry, groups: Sequence[Hashable]) -> FrameCell:
     if not known:
         return cells[0]
     n = _sum(one.released.public_n for one in known)
-    return _together(_joined(known, n), made[0], len(known))
+    return _cell_of_groups(_counts_of_groups(known, n), made[0], len(known))
 
 
 def _of_sums(noise: NoisyCounts, noisy: Floats, times: float) -> NoisyCounts:
@@ -637,7 +637,7 @@ def _narrowed(row: Floats, size: int) -> Floats:
     return row if row.size == size else row.reshape(2, size // 2, -1).sum(axis=2).ravel()
 
 
-def _released(results: Sequence[Result[Any]], groups: Groups) -> list[Result[Any] | None]:
+def _result_of_each(results: Sequence[Result[Any]], groups: Groups) -> list[Result[Any] | None]:
     """Return the noisy counts of each group, as if they were those of a release of their own.
 
     Where membership is private, the number of records of a group is, even if that of all records is public.
