@@ -235,7 +235,7 @@ class PrivateMetricFrame:
             by = Groups.of(group_labels, len(columns))
             if membership == "public":  # the features are as public as the number of records
                 by = by.with_sizes(records)
-            query = frame_query.plan_frame(chosen, shape, by, overall_share=share)
+            query = frame_query.query_of_frame(chosen, shape, by, overall_share=share)
             return query, query.read(records), {"shape": shape, "sizes": by.sizes}
 
         vars(self).update(vars(release.answer(read, made)))  # a stored frame, or a new one
@@ -689,7 +689,7 @@ def frame_of(result: FrameResult, **settings: Any) -> PrivateMetricFrame:
 def restored_frame(asked: Mapping[str, Any], form: Mapping[str, Any], results: Results) -> PrivateMetricFrame:
     """Return a stored release again."""
     options = asked["options"]
-    query = frame_query.plan_again(options, form)
+    query = frame_query.query_again(options, form)
     return frame_of(
         query.combine(results(query)), epsilon=float(asked["epsilon"]),
         relation=Relation(asked["neighboring"]), membership=options["membership"],

@@ -194,16 +194,16 @@ def check_frame(
     return Fraction(0) if overall_share == 0 else check_share(overall_share, "overall_share, unless 0,")
 
 
-def plan_again(asked: Mapping[str, Any], form: Mapping[str, Any]) -> Together:
+def query_again(asked: Mapping[str, Any], form: Mapping[str, Any]) -> Together:
     """Return the query of a frame that was asked for, of records of a public form."""
     metrics = [FrameMetric(**one) for one in asked["metrics"]]
     shape, sizes = read_shape(form["shape"]), form["sizes"]
     groups = Groups.of(asked["group_labels"], len(shape.arguments) - 2)
     share = check_frame(asked["membership"], asked["overall_share"], relation=shape.relation)
-    return plan_frame(metrics, shape, replace(groups, sizes=sizes), overall_share=share)
+    return query_of_frame(metrics, shape, replace(groups, sizes=sizes), overall_share=share)
 
 
-def plan_frame(
+def query_of_frame(
     metrics: Sequence[FrameMetric], shape: Shape, groups: Groups, *, overall_share: Fraction
 ) -> Together:
     """Return what a frame releases of records of a public form: y_true, y_pred and features.

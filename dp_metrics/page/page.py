@@ -662,7 +662,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     release = Release(page_plan.PAGE, terms, disclosing=[] if groups is None else ["groups"], call=call)
     check_frame(membership, overall_share=0, relation=terms.relation)
 
-    def plan_and_records() -> tuple[Together, Records, dict[str, Any]]:
+    def query_and_records() -> tuple[Together, Records, dict[str, Any]]:
         columns = held(relation=terms.relation)
         shape, records, persons = arrays.first_records(
             columns, names=setting.names, relation=terms.relation, groups=groups, max_records=max_records
@@ -681,18 +681,18 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         if setting.requirements:  # they have more of epsilon
             numbers = numbers_of(setting, rehearsed(form, division))
             division = page_plan.planned(form, needed_releases(numbers, setting.requirements, division))
-        plan = page_plan.plan_of_page(form, division)
+        query = page_plan.query_of_page(form, division)
         if shape.n == 0:  # once the options are known to be right
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-        return plan, records, _stored_form(form, division, at)
+        return query, records, _stored_form(form, division, at)
 
     def read() -> tuple[Together, tuple[Source, ...], dict[str, Any]]:
-        plan, records, form = plan_and_records()
-        return plan, plan.read(records), form
+        query, records, form = query_and_records()
+        return query, query.read(records), form
 
     if dry_run:
         # what could not be released is refused here too
-        division: EvaluationPlan = plan_and_records()[-1]["plan"]
+        division: EvaluationPlan = query_and_records()[-1]["plan"]
         return division
     page = release.answer(read, lambda told: PrivateEvaluation(**told, released_at=at))
     return page.with_budget(accountant)
@@ -715,7 +715,7 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
     sizes = None if public.sizes is None else (1, *[0] * (len(public.sizes) - 1))
     # one record has no limits of a median, which are no number of their own
     plan = replace(plan, parts=tuple(part for part in plan.parts if part.name != page_plan.MEDIAN_LIMITS))
-    together = page_plan.plan_of_page(replace(public, shape=replace(public.shape, n=n), sizes=sizes), plan)
+    together = page_plan.query_of_page(replace(public, shape=replace(public.shape, n=n), sizes=sizes), plan)
     terms = Terms(public.epsilon, public.shape.relation, entropy=SeededEntropy(0))
     prepared = prepare_all(page_plan.PAGE, terms, together, together.read(records))
     released: Mapping[str, Any] = together.combine([one.draw() for one in prepared])["released"]
@@ -753,8 +753,8 @@ def restored_page(asked: Mapping[str, Any], form: Mapping[str, Any], results: Re
     division = form["plan"]
     if not isinstance(division, EvaluationPlan):
         raise ValueError(stored.DAMAGED)
-    plan = page_plan.plan_of_page(page, division)
-    found = PrivateEvaluation(**plan.combine(results(plan)), released_at=form.get("released"))
+    query = page_plan.query_of_page(page, division)
+    found = PrivateEvaluation(**query.combine(results(query)), released_at=form.get("released"))
     found.is_returned = True
     return found
 

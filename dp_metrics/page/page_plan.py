@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.fairness.frame import PrivateMetricFrame, frame_of
-from dp_metrics.fairness.frame_query import FrameMetric, plan_frame, without_empty
+from dp_metrics.fairness.frame_query import FrameMetric, query_of_frame, without_empty
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.inference.comparison import comparison_query
 from dp_metrics.inference.loss_intervals import quantile_query
@@ -460,7 +460,7 @@ def _frame(
     """
     groups, is_public = public.by[by], public.sizes is not None
     asked = replace(groups, sizes=None) if one_table else groups
-    plan = plan_frame(metrics, public.of(*columns), asked, overall_share=_OVERALL)
+    plan = query_of_frame(metrics, public.of(*columns), asked, overall_share=_OVERALL)
     plan = replace(plan, shares=tuple([replace(one, metric=PAGE) for one in plan.shares]))
     if one_table and is_public:
         plan = plan.then(partial(without_empty, groups=groups))
@@ -766,7 +766,7 @@ def times_as_wide(public: PageForm, plan: EvaluationPlan) -> float | None:
     return math.sqrt(variance(first.epsilon, next(iter(public.by.values())).size) / variance(without, 1))
 
 
-def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
+def query_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
     """Return what a page releases of records of a public form, given how it divides epsilon.
 
     That is stored with a page, for a later version may divide otherwise. Where a person has up to k records,

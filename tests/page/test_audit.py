@@ -193,8 +193,8 @@ def test_the_limits_of_a_median_cost_epsilon_and_no_more(n, epsilon, place, othe
 def plan_with(place, times):
     """Return the plan of pages of which one share costs more than is said."""
 
-    def inflated(form, division, plan_of_page=page_plan.plan_of_page):
-        plan = plan_of_page(form, division)
+    def inflated(form, division, query_of_page=page_plan.query_of_page):
+        plan = query_of_page(form, division)
         shares = [*plan.shares]
         shares[place] = replace(shares[place], part=shares[place].part * times)
         return replace(plan, shares=tuple(shares))
@@ -213,7 +213,7 @@ PLANTED = [
 @pytest.mark.filterwarnings("ignore:.*mostly noise")
 @loop_over(("kind", "way", "place"), PLANTED)
 def test_the_audit_finds_a_share_that_costs_more_than_is_said(kind, way, place):
-    with mock.patch.object(page_plan, "plan_of_page", plan_with(place, Fraction(11, 10))):
+    with mock.patch.object(page_plan, "query_of_page", plan_with(place, Fraction(11, 10))):
         assert any(loss > EPSILON for loss in losses(kind, way, pairs=60))
 
 
