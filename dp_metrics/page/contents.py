@@ -24,7 +24,7 @@ from dp_metrics.release.released import APPROXIMATE, CONFIDENCE, Interval, Numbe
 _NONE, NOISE = "none", "noise"
 _WIDER = 1.05  # less is not worth a word
 _ONLY_RECORDS = "About these records only, not about all people like these."
-_EITHER_WAY = "Either way."
+_EITHER_WAY = "Either way"
 
 _HOW_GOOD = (
     "What was released of all records, with ranges among all people like these, noise and chance included, "
@@ -212,8 +212,16 @@ def _scale(numbers: Sequence[Number], scale: float) -> str:
 
 def _ways(numbers: Sequence[Number], page: PageFacts) -> Table:
     """Return which way numbers err, and by how much means did in trials at this n and epsilon."""
-    rows = [[one.name, one.bias or _EITHER_WAY, _in_trials(one, page)] for one in numbers]
-    return _of_text("Which way these numbers err", ["", "errs", "in trials off by"], rows, [_TRIALS])
+    notes = [_TRIALS]
+    rows = [
+        [
+            one.name,
+            f"{(one.bias or _EITHER_WAY).partition(' if ')[0]}{_marks(notes, one.bias)}",
+            _in_trials(one, page),
+        ]
+        for one in numbers
+    ]
+    return _of_text("Which way these numbers err", ["", "errs", "in trials off by [1]"], rows, notes)
 
 
 _TRIALS = (

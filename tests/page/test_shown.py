@@ -308,6 +308,7 @@ def test_ranges_of_the_noise_alone_say_so_and_means_say_which_way_they_err():
     told, errs = column(numbers, 2), column(ways, 1)
     assert {name for name, text in told.items() if f"[{only}]" in text} == {"mae", "mse", "rmse"}
     assert re.fullmatch(r"0\.\d\d to 0\.\d\d", told["share too high"])
-    assert errs["share too high"] == errs["median absolute error"] == "Either way."
-    assert errs["mse"].startswith("Usually too low")
-    assert errs["r2"].startswith("Usually too high")
+    assert errs["share too high"] == errs["median absolute error"] == "Either way"
+    assert errs["mse"] == errs["rmse"] == "Usually too low [2]"
+    assert errs["r2"] == "Usually too high [3]"
+    assert list(ways.notes[1:]) == [page["mse"].bias, page["r2"].bias]
