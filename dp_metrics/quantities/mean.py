@@ -93,7 +93,7 @@ class MeanOf(Quantity):
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds."""
         cap = self.record_loss.cap
-        limit, sensitivity, record_limit = self.record_loss.limit, None, None
+        limit, sensitivity, record_limit = limit_of(cap), None, None
         if totals is None:
             return BoundsFacts(output_range=(0.0, limit), monotonic=False, n=None, record_limit=cap)
         n, weight = totals.size, max(totals.weight, 1)
