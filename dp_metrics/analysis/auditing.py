@@ -42,7 +42,7 @@ from dp_metrics.mechanisms.comparators import AboveThresholdLaw, IntervalLaw, La
 from dp_metrics.mechanisms.geometric import SpreadLaw, SumsLaw
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw
 from dp_metrics.metrics import METRICS, metric_named
-from dp_metrics.quantities.base import get_mechanism
+from dp_metrics.quantities.base import MOST_COUNT, get_mechanism
 from dp_metrics.quantities.ranks import CappedSumsLaw, RankingLaw
 from dp_metrics.quantities.tables import TableLaw
 from dp_metrics.release.query import made_of
@@ -138,9 +138,11 @@ def _loss_of_prepared(a: PreparedQuery, b: PreparedQuery) -> float:
     if n != other and not a.terms.relation.private_n:
         return math.inf  # a public number that differs
     # both draw with one noisy count, whose loss is what it cost for each record that one of them has more
-    for_count, count = float(a.for_count) * abs(n - other), max(n, 1)
-    pairs = zip(a.laws(count), b.laws(count), strict=True)
-    return for_count + math.fsum(law_loss(*pair) for pair in pairs)
+    for_count, counts = float(a.for_count) * abs(n - other), {max(n, 1)}
+    if a.for_count:  # whatever was drawn: of few records, of many, and of most
+        counts |= {_MANY_RECORDS, MOST_COUNT}
+    pairs = [zip(a.laws(count), b.laws(count), strict=True) for count in counts]
+    return for_count + max(math.fsum(law_loss(*pair) for pair in given) for given in pairs)
 
 
 @own_error_state
@@ -378,6 +380,7 @@ def _tail(z: Decimal, law: HazardLaw) -> Decimal:
 
 
 _MOST_CANDIDATES = 2000
+_MANY_RECORDS = 10_000  # so many have two stages at the usual epsilons
 
 
 def _above_threshold_loss(a: AboveThresholdLaw, b: AboveThresholdLaw) -> float:

@@ -83,13 +83,14 @@ class Adaptive(Mechanism):
     C1 when a record is added, for each m and so for the least of them, and moves by at most C1 when a record
     is replaced. On a lattice of C1 / s that is at most s steps, which `Staircase` noise hides at the rest of
     epsilon. The release is T / n with n public. With a private n both T and n C1 - T get two-sided geometric
-    noise: together they move by C1 when a record comes or goes. The two stages add up by basic composition.
+    noise: together they move by C1 when a record comes or goes. The two stages, and a noisy count, add up by
+    basic composition.
     The coin, and whether it was used, depend on n (or its noisy count) and epsilon only, and a mixture of two
     private releases with public weights is as private.
 
-    **Exactness.** This holds for the program as executed: C1 is a point of a public grid, T an exact rational
-    number that is rounded once to the lattice, which commutes with shifts by lattice points, and the noise is
-    drawn from fair bits without a float.
+    **Exactness.** This holds for the program as executed: C1 follows from a point of a public grid, T is an
+    exact rational number that is rounded once to the lattice, which commutes with shifts by lattice points,
+    and the noise is drawn from fair bits without a float.
 
     **Error.** Records above C1 count as C1. So releases are usually too low where a few records add most of
     the sum (a heavy tail). Where no record adds much (a light tail) about half are.
@@ -223,7 +224,7 @@ class Stages:
         fineness = 1 << max(min(_BITS_OF_INDEX - self.n.bit_length(), _BITS), 0)
         total, unit = share.as_integer_ratio()
         steps = (2 * fineness * total + unit) // (2 * unit)
-        # clipping lowers the metric: a quarter of the mean error upwards makes up for part of that
+        # clipping lowers the metric: a quarter of C1 / epsilon upwards makes up for part of that
         steps += min(math.floor(fineness / (4 * self.epsilon)), _LARGEST_OFFSET)
         lattice = Lattice(max(rounded(most / (self.n * fineness)), math.ulp(0.0)), self.limit)
         return GeometricLaw(lattice, steps, Staircase(self.epsilon, fineness))

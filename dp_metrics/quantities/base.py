@@ -383,6 +383,9 @@ def get_mechanism(mechanism: Any) -> Mechanism:
     return mechanism
 
 
+MOST_COUNT = 1 << 53
+"""Largest noisy number of records that is used."""
+
 MOST_ERROR = 0.1
 """Expected error of a share, above which a release is mostly noise: a tenth of the range from 0 to 1.
 
@@ -540,8 +543,14 @@ class OneStage(Noise):
     def prepare(self, stats: Any) -> Draw:
         """Return the draw, after the law of a made-up number has shown that it can be drawn."""
         bounds = self.bounds(stats)
-        rehearse_law(self.mechanism, self.epsilon, self.facts(1))
+        for count in self._ends_of_count:
+            rehearse_law(self.mechanism, self.epsilon, self.facts(count))
         return partial(self._draw, bounds)
+
+    @property
+    def _ends_of_count(self) -> tuple[int | None, ...]:
+        """The least and the largest noisy number of records that may be drawn; None where there is none."""
+        return (1, MOST_COUNT) if self.totals is None else (None,)
 
     def _draw(self, bounds: OutputBounds, entropy: Entropy, count: int | None) -> Output:
         value = self.mechanism.release(self._counted(bounds, count), self.epsilon, entropy)
@@ -660,32 +669,43 @@ class TwoStages(OneStage):
 
     def prepare(self, stats: Any) -> Draw:
         """Return the draw; output bounds, which take long for a variance, only if one stage is possible."""
-        extremes, stages = self._extremes(stats), self.stages(1)  # any number: it serves the rehearsal
-        is_certain = self.totals is not None and stages is not None and stages.probability == 1
+        extremes, known = self._extremes(stats), self.known
+        assert known is not None
+        is_certain = self.totals is not None and known.probability == 1
         alone = None if is_certain else super().prepare(stats)
-        if stages is not None:
-            rehearse_law(stages.selection, stages.first, stages.statistic)
-        return partial(self._draw_either, extremes, alone)
+        for stages in (known, *map(self.stages, self._ends_of_count)):
+            if stages is not None:
+                rehearse_law(stages.selection, stages.first, stages.statistic)
+        law = None if self.totals is None else AdaptiveLaw(known, extremes)
+        return partial(self._draw_either, extremes, law, alone)
 
     def _extremes(self, stats: Any) -> Extremes:
         extremes: Extremes = stats.extremes(self.scale_ranks, self.totals is None)
         return extremes
 
     def _draw_either(
-        self, extremes: Extremes, alone: Draw | None, entropy: Entropy, count: int | None
+        self,
+        extremes: Extremes,
+        law: AdaptiveLaw | None,
+        alone: Draw | None,
+        entropy: Entropy,
+        count: int | None,
     ) -> Output:
-        """Draw after the spend.
+        """Draw after the spend; the law in two stages waits for a noisy number of records if there is one.
 
-        Nothing fails any more, whatever the records are. They were checked, and their terms are finite, when
-        the stats looked at all of them. The statistic's bounds are in order and in their public range, for
-        its values are sorted and clipped; and with these public facts the law was made before, for a number
-        with the widest bounds (`rehearse_law`): which facts a law can be made of does not depend on bounds.
+        Nothing fails any more, whatever the records are, but for lack of memory: a variance sorts its values
+        again. Records were checked, and their terms are finite, when the stats looked at all of them. The
+        statistic's bounds are in order and in their public range, for its values are sorted and clipped. So
+        many extremes as any count asks for are kept: k and the ranks of the first stage are most where
+        nothing is known of a count. And laws were made before with the least count, with the largest one and
+        without one, for a number with the widest bounds (`rehearse_law`): which public facts a law can be
+        made of does not depend on bounds.
         """
         stages = self.stages(count)
         if stages is None or not is_chosen(entropy, stages.probability):
             assert alone is not None
             return alone(entropy, count)
-        value, drawn = AdaptiveLaw(stages, extremes).release(entropy)
+        value, drawn = (law or AdaptiveLaw(stages, extremes)).release(entropy)
         return Output(value, drawn, count)
 
     def law(self, stats: Any, count: int | None) -> OutputLaw:

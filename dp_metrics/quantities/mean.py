@@ -206,7 +206,7 @@ class MeanWithSpread(OneStage):
     record moves the mean and the spread together by at most 1 / n (`MeanStats.spread`). That is at most so
     many steps as the law allows for the mean alone, which has room for its rounding to a float. Rounding each
     to the lattice adds less than a step to its change, so the whole numbers move by at most one step more
-    together.
+    together. Above epsilon 2 each has a part of epsilon instead: see `spread_noise`.
     """
 
     mechanism: Geometric
@@ -336,7 +336,9 @@ class MeanStats:
 
         Where records, or groups, are replaced, L^l drops the l largest terms to 0, and U^l raises those l
         terms to their limits that have most headroom, or to no limit. If a loss grows, every L^l, f and U^l
-        grows or stays: the metric is monotonic.
+        grows or stays: the metric is monotonic. Terms may have limits of their own: one that changes leaves
+        the others and their limits as they are, so that the l largest of the rest are among the l + 1 largest
+        before.
 
         References
         ----------

@@ -196,6 +196,10 @@ class Query:
     most_records: int = 1
     default: str = "geometric"
 
+    def __post_init__(self) -> None:
+        if self.shares is not None and not (min(self.shares) > 0 and sum(self.shares) == 1):
+            raise ValueError("shares must be positive parts of epsilon with sum 1.")
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Query) and made_of(self) == made_of(other)
 

@@ -23,7 +23,7 @@ from dp_metrics.accounting.accountant import answer_named, use_name
 from dp_metrics.accounting.ledgers import Claim
 from dp_metrics.exceptions import NoisyReleaseWarning, StoredReleaseWarning, warn_caller
 from dp_metrics.inputs.options import Relation, warn_of_large_epsilon
-from dp_metrics.quantities.base import Draw, Noise, Output
+from dp_metrics.quantities.base import MOST_COUNT, Draw, Noise, Output
 from dp_metrics.release.query import Query, Source, Terms, Together
 from dp_metrics.release.result import Result, drawn_by
 from dp_metrics.release.stored import (
@@ -36,8 +36,6 @@ from dp_metrics.release.stored import (
     restored,
     summary_json,
 )
-
-_LARGEST_COUNT = 1 << 53
 
 T = TypeVar("T")
 
@@ -291,7 +289,7 @@ class PreparedQuery:
         if self.for_count:
             # the count sets nothing but the resolution; the clamps are post-processing
             noisy = self.source.n + discrete_laplace(self.terms.entropy, self.for_count)
-            count = min(max(noisy, 1), _LARGEST_COUNT)
+            count = min(max(noisy, 1), MOST_COUNT)
         return self.result([draw(self.terms.entropy, count) for draw in self.draws])
 
     def result(self, outputs: Sequence[Output]) -> Result[Any]:

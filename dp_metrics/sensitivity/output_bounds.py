@@ -141,7 +141,8 @@ class Extremes:
         record adds it, or of distances its square, to n times the metric. A loss moves all output bounds in
         one direction between neighbours, a distance need not.
     clipped : callable
-        The clipped sum for a positive statistic y: C is at least y, or the square of y if it is a distance.
+        The clipped sum for a positive statistic y: C is at least y, or the square of y if it is a distance,
+        and no more than the public limit.
     private_n : int or None
         The number of records, where it is private.
     """
@@ -152,7 +153,11 @@ class Extremes:
 
 
 def order_statistic(values: Floats, limit: float, k: int, ranks: int) -> Ranks:
-    """Return y_k of descending values, 0 beyond the last: L^l = y_(k+l), U^l = y_(k-l), or the limit."""
+    """Return y_k of descending values, 0 beyond the last: L^l = y_(k+l), U^l = y_(k-l), or the limit.
+
+    A value that is added moves each y_i to y_i or y_(i-1), absent values being 0, and one that is replaced by
+    at most one place either way: so bounds of rank l of one data set hold those of rank l - 1 of the other.
+    """
     y = np.zeros(k + ranks)
     known = values[: k + ranks]
     y[: known.size] = known

@@ -16,6 +16,7 @@ from dp_metrics.analysis.auditing import AUDITED, law_loss
 from dp_metrics.cli.main import main
 from dp_metrics.inference.loss_intervals import hazard_miss
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Hazard
+from dp_metrics.mechanisms.adaptive import Stages
 from dp_metrics.metrics import METRICS
 
 
@@ -182,6 +183,17 @@ def test_losses_whose_ratios_are_no_floats_are_compared():
     pair = [x], [[*x[:-1], 0.0]]
     loss = auditing.release_loss(dp.private_mean_loss, *pair, epsilon=3000.0, mechanism="hazard")
     assert loss == pytest.approx(-4 * math.log(math.ulp(0.0)))
+
+
+def test_a_defect_that_only_a_large_noisy_count_shows_is_found(monkeypatch):
+    def with_little_noise(self, clipped, private_n, of=Stages.second_law):
+        return of(replace(self, epsilon=1000 * self.epsilon), clipped, private_n)
+
+    pair = ([0.0, 1.0, 2.0, 9.0],), ([0.0, 1.0, 2.0],)
+    loss = partial(auditing.release_loss, "mean_loss", *pair, epsilon=1.0, neighboring="add_or_remove_one")
+    assert 0.9 < loss() <= 1 + 1e-9
+    monkeypatch.setattr(Stages, "second_law", with_little_noise)
+    assert loss() > 100
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

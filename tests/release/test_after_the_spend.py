@@ -204,3 +204,28 @@ def test_an_epsilon_above_10_is_hardly_private_and_the_warning_comes_before_the_
         large = [one for one in caught if one.category is LargeEpsilonWarning]
         assert [one.filename for one in large] in ([__file__], [doors.__file__])
         assert budget.spent == 20.5
+
+
+class OfFew(Hazard):
+    """A rule of somebody else, whose law cannot be made for many records."""
+
+    def output_distribution(self, output_bounds, epsilon):
+        if output_bounds.n is not None and output_bounds.n > 10:
+            raise RuntimeError("there are many records")
+        return super().output_distribution(output_bounds, epsilon)
+
+
+def test_a_law_that_a_noisy_count_may_not_have_is_refused_before_the_spend():
+    few = np.array([0.5, 1.0, 2.0])
+    assert attempt(dp.private_mean_loss, few, epsilon=1.0, mechanism=OfFew())
+    assert not attempt(
+        dp.private_mean_loss, few, epsilon=1.0, mechanism=OfFew(), neighboring="add_or_remove_one"
+    )
+
+
+def test_the_law_of_a_drawn_scale_is_made_before_the_spend(monkeypatch):
+    def fails(*arguments):
+        raise RuntimeError("no law")
+
+    monkeypatch.setattr("dp_metrics.mechanisms.adaptive.hazard_law", fails)
+    assert not attempt(dp.private_mse, *targets(1000), epsilon=1.0)

@@ -516,3 +516,9 @@ def test_queries_are_equal_if_what_they_count_by_is_a_method_of_equal_objects(of
     )
     assert one == same != other
     assert hash(one) == hash(same)
+
+
+@loop_over("shares", [(1, 1), (Fraction(1, 2),), (0, 1), (Fraction(3, 2), Fraction(-1, 2))])
+def test_parts_of_epsilon_are_positive_and_add_up_to_it(shares):
+    with pytest.raises(ValueError, match="positive parts of epsilon with sum 1"):
+        Query((), identity, shares=shares)
