@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import CASES, KINDS, PRIVATE_N, valid
-from helpers import later, messages, telling
+from helpers import later, loop_over, messages, telling
 from sklearn.dummy import DummyClassifier
 
 import dp_metrics as dp
