@@ -201,7 +201,7 @@ def _verdict(number: Number, sign: str, bound: float, about: str, confidence: fl
         return Verdict(text, CANNOT_TELL, None, str(error), _OF_RECORDS if is_known else str(error))
     meets = {compared(interval.lower, bound), compared(interval.upper, bound)}
     answer = PASS if meets == {True} else FAIL if meets == {False} else CANNOT_TELL
-    return Verdict(text, answer, interval, interval.note, _why(number.value, sign, bound, interval, answer))
+    return Verdict(text, answer, interval, interval.note, _why(number, sign, bound, interval, answer))
 
 
 def _whole(bound: float) -> str:
@@ -210,23 +210,26 @@ def _whole(bound: float) -> str:
 
 
 _MOST_TIMES = 100
+_OF_BINS = frozenset(("roc auc", "average precision", OVER_EXPECTED))
+_IF_FINE = ", if the bins of the scores are fine enough"
 
 
-def _why(value: float, sign: str, bound: float, interval: Interval, answer: str) -> str:
+def _why(number: Number, sign: str, bound: float, interval: Interval, answer: str) -> str:
     """Return why a verdict is what it is; where nothing can be told, what would take to tell it."""
     if answer != CANNOT_TELL:
         _, met, broken = _SIGNS[sign]
         side = met if answer == PASS else broken
         return f"All of the range is {side.format(_whole(bound))}."
-    end = interval.lower if value > bound else interval.upper
-    reach, distance = abs(value - end), abs(value - bound)
+    end = interval.lower if number.value > bound else interval.upper
+    reach, distance = abs(number.value - end), abs(number.value - bound)
     if not math.isfinite(reach):
         there = f"There is no limit on the other side of {_whole(bound)}."
         return f"{there} Give public bounds, or ask for a median."
-    # ranges shrink with the root of the number of records at most
+    # ranges shrink with the root of the number of records, but for what is noise, and what bins leave open
     times = (reach / distance) ** 2 if distance else math.inf
     more = f"about {max(times, 1.1):.2g}" if times <= _MOST_TIMES else f"more than {_MOST_TIMES}"
-    return f"{_whole(bound)} lies within the range. If the number stays, it takes {more} times the records."
+    takes = f"it takes {more} times the records{_IF_FINE if number.metric in _OF_BINS else ''}."
+    return f"{_whole(bound)} lies within the range. If the number stays, {takes}"
 
 
 def needed_releases(

@@ -70,6 +70,7 @@ def test_an_area_that_bins_hide_is_not_said_to_be_too_small():
     found = page.check("roc auc >= 0.91")["roc auc"]
     assert found.answer == "cannot tell"
     assert "Bins too coarse" in found.interval.note
+    assert found.why.endswith("times the records, if the bins of the scores are fine enough.")  # else none do
     for kind in ("noise_interval", "population_interval"):
         low, high = getattr(page["roc auc"], kind)()
         assert low < 0.91 < high
