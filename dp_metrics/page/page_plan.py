@@ -460,15 +460,15 @@ def _frame(
     """
     groups, is_public = public.by[by], public.sizes is not None
     asked = replace(groups, sizes=None) if one_table else groups
-    plan = query_of_frame(metrics, public.of(*columns), asked, overall_share=_OVERALL)
-    plan = replace(plan, shares=tuple([replace(one, metric=PAGE) for one in plan.shares]))
+    query = query_of_frame(metrics, public.of(*columns), asked, overall_share=_OVERALL)
+    query = replace(query, shares=tuple([replace(one, metric=PAGE) for one in query.shares]))
     if one_table and is_public:
-        plan = plan.then(partial(without_empty, groups=groups))
+        query = query.then(partial(without_empty, groups=groups))
     frame = partial(
         frame_of, epsilon=float(public.epsilon), relation=public.shape.relation,
         membership="public" if is_public else "private", is_single=len(metrics) == 1,
     )  # fmt: skip
-    return _of_columns(public, plan.then(frame), (*columns, by))
+    return _of_columns(public, query.then(frame), (*columns, by))
 
 
 def _counts(public: PageForm, columns: tuple[str, ...], metrics: Sequence[FrameMetric], by: str) -> Together:

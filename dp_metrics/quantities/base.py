@@ -673,8 +673,8 @@ class TwoStages(OneStage):
         assert known is not None
         is_certain = self.totals is not None and known.probability == 1
         alone = None if is_certain else super().prepare(stats)
-        for stages in (known, *map(self.stages, self._ends_of_count)):
-            if stages is not None:
+        for count in {None, *self._ends_of_count}:
+            if (stages := self.stages(count)) is not None:
                 rehearse_law(stages.selection, stages.first, stages.statistic)
         law = None if self.totals is None else AdaptiveLaw(known, extremes)
         return partial(self._draw_either, extremes, law, alone)
