@@ -1,7 +1,7 @@
 """Which group each record belongs to."""
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Self
@@ -55,9 +55,14 @@ class Groups:
         return groups
 
     @classmethod
-    def apart(cls, group_labels: Any, features: int) -> list[Self]:
-        """Return the groups by each of so many features alone."""
-        return [cls.of(labels, 1) for labels in _of_each(group_labels, features)]
+    def apart(cls, group_labels: Any, features: int, sizes: Sequence[int] | None = None) -> list[Self]:
+        """Return the groups by each of so many features alone, of the sizes of groups by all of them."""
+        apart = [cls.of(labels, 1) for labels in _of_each(group_labels, features)]
+        if sizes is None:
+            return apart
+        table, axes = np.reshape(sizes, [one.size for one in apart]), range(features)
+        sums = [table.sum(axis=tuple(other for other in axes if other != at)).tolist() for at in axes]
+        return [replace(one, sizes=tuple(known)) for one, known in zip(apart, sums, strict=True)]
 
     @property
     def size(self) -> int:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -277,10 +276,6 @@ _SEVERAL, _ONE = 4, 2
 _LABELS_BY_GROUP, _SCORES_BY_GROUP = 6, 3
 
 
-Made: TypeAlias = dict[tuple[str, ...], Callable[[Records], list[NDArray[Any]]]]
-"""What makes further columns of records, by the names of these."""
-
-
 @dataclass(frozen=True)
 class PageForm:
     """All that is public of a page before a record is read: its options, and the form of the records.
@@ -298,8 +293,7 @@ class PageForm:
     def labels(self) -> LabelSet:
         """The public labels."""
         if self.setting.labels is None and PROBABILITIES in self.setting.columns:
-            (at,) = self.setting.places(PROBABILITIES)
-            return self._columns(at).labels
+            return self._columns(PROBABILITIES, *self.setting.places(PROBABILITIES)).labels
         return LabelSet.of(self.setting.labels)
 
     @property
@@ -314,20 +308,13 @@ class PageForm:
 
         They are named as the columns that tell the group of a record: "group", or "feature 1" and so on.
         """
-        features = len(self.setting.places("feature"))
+        features, labels = len(self.setting.places("feature")), self.setting.group_labels
         if not features:
             return {}
         if self.setting.crossed:
-            together = replace(Groups.of(self.setting.group_labels, features), sizes=self.sizes)
-            return {"group": together} if together.size > 1 else {}
-        apart, found = Groups.apart(self.setting.group_labels, features), {}
-        for at, groups in enumerate(apart):
-            found[f"feature {at + 1}"] = groups
-            if self.sizes is not None:
-                others = tuple(one for one in range(len(apart)) if one != at)
-                of_all = np.reshape(self.sizes, [one.size for one in apart])
-                found[f"feature {at + 1}"] = replace(groups, sizes=tuple(of_all.sum(axis=others).tolist()))
-        return found
+            return {"group": replace(Groups.of(labels, features), sizes=self.sizes)}
+        apart = Groups.apart(labels, features, self.sizes)
+        return {f"feature {at}": groups for at, groups in enumerate(apart, 1)}
 
     @property
     def kind(self) -> str:
@@ -336,19 +323,19 @@ class PageForm:
         return next(kind for kind in kinds if kind in self.setting.columns)
 
     @property
-    def made(self) -> Made:
-        """What is made of columns: predicted labels, those of the baseline, and which way targets err.
+    def made(self) -> dict[str, tuple[str, int, LabelColumns]]:
+        """The labels that no column holds, by name: the kind and the place of the predictions that make them.
 
-        It stands behind the columns, in this order.
+        Last comes which labels these can tell, and by which columns.
         """
         setting = self.setting
-        if setting.is_regression:
-            return {tuple(SHARES): self._judged}
-        made: Made = {}
-        if LABELS not in setting.columns:
-            made[(LABELS,)] = self._labels_of(self.kind, setting.places(self.kind)[0])
-        if setting.baseline not in (None, LABELS):
-            made[("baseline",)] = self._labels_of(setting.baseline, setting.places("baseline")[0])
+        of = {} if setting.is_regression or LABELS in setting.columns else {LABELS: (self.kind, self.kind)}
+        if setting.baseline not in (None, LABELS, TARGETS):
+            of["baseline"] = setting.baseline, "baseline"
+        made = {}
+        for name, (kind, column) in of.items():
+            (place, *_) = setting.places(column)
+            made[name] = kind, place, self._columns(kind, place)
         return made
 
     def places(self, columns: Sequence[str]) -> tuple[int, ...]:
@@ -356,7 +343,7 @@ class PageForm:
         found = {kind: self.setting.places(kind) for kind in self.setting.columns}
         features = self.setting.places("feature")
         found |= {"group": features} | {f"feature {at}": [one] for at, one in enumerate(features, 1)}
-        made = chain.from_iterable(self.made)
+        made = SHARES if self.setting.is_regression else self.made
         found |= {name: [at] for at, name in enumerate(made, len(self.setting.columns))}
         return tuple(at for name in columns for at in found[name])
 
@@ -365,33 +352,38 @@ class PageForm:
         forms = (*self.shape.arguments, ArgumentShape(), ArgumentShape())
         return replace(self.shape, arguments=tuple(forms[at] for at in self.places(columns)))
 
-    def _labels_of(self, kind: str, place: int) -> Callable[[Records], list[NDArray[Any]]]:
-        """Return what makes labels of predictions of a kind."""
+    def completed(self, records: Records) -> Records:
+        """Return records with what is made of their columns behind these: labels, or how targets err."""
+        made = [self._labels_of(records, *of) for of in self.made.values()]
+        if self.setting.is_regression:
+            made = self._judged(records)
+        return replace(records, arrays=(*records.arrays, *made))
+
+    def _columns(self, kind: str, place: int) -> LabelColumns:
+        """Return which labels the predictions in this place can tell, and by which columns."""
+        setting, form, name = self.setting, self.shape.arguments[place], self.setting.names[place]
         if kind == PROBABILITIES:
-            return partial(self._most_probable, place, self._columns(place))
-        setting, form = self.setting, self.shape.arguments[place]
-        classes = two_classes(setting.labels, setting.pos_label, form, setting.names[place])
-        return partial(self._above, place, classes)
+            return LabelColumns.of(setting.labels, form, name)
+        return two_classes(setting.labels, setting.pos_label, form, name)
 
-    def _columns(self, place: int) -> LabelColumns:
-        """Return which column of the probabilities in this place belongs to which label."""
-        form = self.shape.arguments[place]
-        return LabelColumns.of(self.setting.labels, form, self.setting.names[place])
+    def _labels_of(self, records: Records, kind: str, place: int, columns: LabelColumns) -> NDArray[Any]:
+        """Return the labels that a threshold makes of scores, or that are most probable, the first of ties.
 
-    def _above(self, place: int, classes: LabelColumns, records: Records) -> list[NDArray[Any]]:
-        """Return the labels that a threshold makes of scores, which are checked first."""
-        name = self.setting.names[place]
-        checked = labels_and_scores(records.of_arguments(0, place), columns=classes, name=name)
-        of_unit = partial(probability_block, outside=_OUTSIDE.format(name))
-        scores = (of_unit if self.setting.edges is None else float_block)(checked.arrays[1], name)
-        is_positive = scores >= float(self.setting.threshold)
-        return [classes.labels.known[np.where(is_positive, classes.positive, 1 - classes.positive)]]
-
-    def _most_probable(self, place: int, columns: LabelColumns, records: Records) -> list[NDArray[Any]]:
-        """Return the labels with the largest probabilities, the first of those that tie."""
-        name = self.setting.names[place]
-        proba = labels_and_columns(records.of_arguments(0, place), columns=columns, name=name).arrays[1]
-        return [columns.labels.known[np.argmax(probability_block(proba, name), axis=1)]]
+        The predictions are checked first.
+        """
+        setting, name = self.setting, self.setting.names[place]
+        pair = records.of_arguments(0, place)
+        if kind == PROBABILITIES:
+            proba = labels_and_columns(pair, columns=columns, name=name).arrays[1]
+            places = np.argmax(probability_block(proba, name), axis=1)
+        else:
+            scores = labels_and_scores(pair, columns=columns, name=name).arrays[1]
+            of_unit = partial(probability_block, outside=_OUTSIDE.format(name))
+            scores = (of_unit if setting.edges is None else float_block)(scores, name)
+            is_positive = scores >= float(setting.threshold)
+            places = np.where(is_positive, columns.positive, 1 - columns.positive)
+        labels: NDArray[Any] = columns.labels.known[places]
+        return labels
 
     def _judged(self, records: Records) -> list[NDArray[Any]]:
         """Return whether each prediction is within the tolerance, and whether it is too high.
@@ -415,34 +407,16 @@ SHARES = {WITHIN: "prevalence", "share too high": "selection_rate"}
 """What counts of predictions tell, by the metric of the labels "within the tolerance" and "too high"."""
 
 
-def _block(
-    public: PageForm, query: Query, columns: tuple[str, ...], metric: str = PAGE, *, of_persons: bool = False
-) -> Together:
+Planned: TypeAlias = tuple[Together, tuple[str, ...]]
+"""A release, and the columns that it reads."""
+
+
+def _alone(public: PageForm, query: Query, metric: str = PAGE) -> Together:
     """Return the release of one query."""
-    alone = Together((Share(query, Fraction(1), public.shape.relation, metric),), _alone, query.combine)
-    return _of_columns(public, alone, columns, of_persons=of_persons)
+    return Together((Share(query, Fraction(1), public.shape.relation, metric),), _listed, query.combine)
 
 
-def _of_columns(
-    public: PageForm, plan: Together, columns: tuple[str, ...], *, of_persons: bool = False
-) -> Together:
-    """Return what is released of these columns.
-
-    Records have their units, or whose they are, only where persons count once.
-    """
-    used = {"units": public.shape.units > 1, "groups": of_persons}
-    no_use = {name: None for name, is_used in used.items() if not is_used}
-    reader = partial(_read, reader=plan.reader, places=public.places(columns), no_use=no_use)
-    return replace(plan, reader=reader)
-
-
-def _read(
-    records: Records, *, reader: Callable[[Records], Any], places: tuple[int, ...], no_use: dict[str, Any]
-) -> Any:
-    return reader(replace(records.of_arguments(*places), **no_use))
-
-
-def _alone(records: Records) -> list[Records]:
+def _listed(records: Records) -> list[Records]:
     return [records]
 
 
@@ -453,7 +427,7 @@ def _metric(name: str, label: str, **options: Any) -> FrameMetric:
 
 def _frame(
     public: PageForm, metrics: Sequence[FrameMetric], columns: tuple[str, ...], by: str, *, one_table: bool
-) -> Together:
+) -> Planned:
     """Return the frame of metrics by group.
 
     One table of all groups tells overall values as well, and is as noisy where their sizes are public.
@@ -468,18 +442,18 @@ def _frame(
         frame_of, epsilon=float(public.epsilon), relation=public.shape.relation,
         membership="public" if is_public else "private", is_single=len(metrics) == 1,
     )  # fmt: skip
-    return _of_columns(public, query.then(frame), (*columns, by))
+    return query.then(frame), (*columns, by)
 
 
-def _counts(public: PageForm, columns: tuple[str, ...], metrics: Sequence[FrameMetric], by: str) -> Together:
+def _counts(public: PageForm, columns: tuple[str, ...], metrics: Sequence[FrameMetric], by: str) -> Planned:
     """Return one table of counts of labels; by group what these metrics make of it."""
     if by:
         return _frame(public, metrics, columns, by, one_table=True)
     query = counts_of_labels(matrix_layout(public.labels.size), public.labels).query(public.shape)
-    return _block(public, query, columns).then(ReleasedConfusion.of)
+    return _alone(public, query).then(ReleasedConfusion.of), columns
 
 
-def _labels(public: PageForm, by: str) -> Together:
+def _labels(public: PageForm, by: str) -> Planned:
     """Return the table of true and predicted labels: all metrics of labels."""
     labels = public.labels
     options: dict[str, Any] = {"labels": labels.in_order}
@@ -491,14 +465,14 @@ def _labels(public: PageForm, by: str) -> Together:
     return _counts(public, ("y_true", LABELS), metrics, by)
 
 
-def _sides(public: PageForm, by: str) -> Together:
+def _sides(public: PageForm, by: str) -> Planned:
     """Return the table of predictions within the tolerance by predictions that are too high."""
     options = {"labels": public.labels.in_order, "pos_label": 1}
     metrics = [_metric(row, name, **options) for name, row in SHARES.items()]
     return _counts(public, tuple(SHARES), metrics, by)
 
 
-def _limits_of_median(public: PageForm) -> Together:
+def _limits_of_median(public: PageForm, _: str) -> Planned:
     """Return two order statistics of the absolute error, which limit its median among all people.
 
     Of persons with several records, which are no independent draws, they limit the median of these records.
@@ -507,29 +481,31 @@ def _limits_of_median(public: PageForm) -> Together:
     n, most = public.shape.n, public.shape.most_records
     rank = quantile_rank(n) if n is not None and most > 1 else None
     groups = max((by.size for by in public.by.values()), default=1)  # without any all people are one
+    columns = ("y_true", TARGETS)
     query = quantile_query(
-        public.of("y_true", TARGETS), q=0.5,
+        public.of(*columns), q=0.5,
         epsilon=public.epsilon / most,  # of one record: the ranks that are searched for depend on it
         max_loss=None if errors.cap == MAX_FLOAT else errors.cap,
         # requirements share the probability with which limits may miss: so many ask for one at most
         confidence=1 - 0.05 / max(1, len(public.setting.requirements) * groups),
         reads=(partial(targets, columns=1), errors), name="The median absolute error", rank=rank,
     )  # fmt: skip
-    return _block(public, query, ("y_true", TARGETS), "private_quantile_interval").then(_value)
+    return _alone(public, query, "private_quantile_interval").then(_value), columns
 
 
-def _scores(public: PageForm) -> Together:
+def _scores(public: PageForm, by: str) -> Planned:
     """Return the table of classes by bins of scores: curves, areas and metrics at thresholds."""
-    columns = ("y_true", SCORES)
-    setting = public.setting
+    if by:
+        return _of_metric(public, by, "roc_auc")
+    setting, columns = public.setting, ("y_true", SCORES)
     query = score_query(
         area_under_roc, public.of(*columns), labels=setting.labels, pos_label=setting.pos_label,
         edges=setting.edges, bins=None,
     )  # fmt: skip
-    return _block(public, query, columns).then(ReleasedScores.of)
+    return _alone(public, query).then(ReleasedScores.of), columns
 
 
-def _compared(public: PageForm) -> Together:
+def _compared(public: PageForm, _: str) -> Planned:
     """Return the comparison with the other model: on how many records, or for how many persons, it is better.
 
     Of a person with several records the means of both losses are compared.
@@ -538,19 +514,39 @@ def _compared(public: PageForm) -> Together:
     columns = ("y_true", TARGETS if is_regression else LABELS, "baseline")
     loss, options = ("mae", bounds) if is_regression else ("zero_one", {})
     query = comparison_query(loss, public.of(*columns), options, persons=public.persons)
-    whole = _block(public, query, columns, "private_compare", of_persons=public.persons is not None)
-    return whole.then(_value)
+    return _alone(public, query, "private_compare").then(_value), columns
 
 
 def _value(result: Result[Any]) -> Any:
     return result.value
 
 
-_METRIC_OF = {
-    "median error": "median_absolute_error", "absolute error": "mae", "errors": "r2",
-    "loss": "brier_score_loss", SCORES: "roc_auc",
-}  # fmt: skip
-"""The metric by which a release is asked for that is neither counts of labels nor a comparison."""
+def _of_metric(public: PageForm, by: str, name: str) -> Planned:
+    """Return the release of one metric that no table of counts tells."""
+    setting, columns = public.setting, ("y_true", public.kind)
+    options = {"labels": setting.labels, "pos_label": setting.pos_label}
+    options = {"bounds": setting.bounds} if setting.is_regression else options
+    metric = FrameMetric("", row_of(name)[0].name, options)
+    if by:
+        return _frame(public, [metric], columns, by, one_table=False)
+    return _alone(public, metric.planned(public.of(*columns)), metric.metric), columns
+
+
+_RELEASES: Mapping[str, Callable[[PageForm, str], Planned]] = {
+    LABELS: _labels,
+    PERSONS: _labels,
+    SIDES: _sides,
+    MEDIAN_LIMITS: _limits_of_median,
+    COMPARISON: _compared,
+    SCORES: _scores,
+    "median error": partial(_of_metric, name="median_absolute_error"),
+    "absolute error": partial(_of_metric, name="mae"),
+    "errors": partial(_of_metric, name="r2"),
+    "loss": partial(_of_metric, name="brier_score_loss"),
+}
+"""What plans each release, of the form of the page and by which groups, "" for none."""
+_OF_PERSONS = {PERSONS: "units", COMPARISON: "groups"}
+"""The releases in which each person counts once, and what they read besides columns: all else has no use."""
 
 
 def _release_of(part: PagePart, public: PageForm) -> Together:
@@ -559,23 +555,17 @@ def _release_of(part: PagePart, public: PageForm) -> Together:
     public = replace(public, epsilon=part.epsilon)
     if about != PERSONS:  # all else counts records
         public = replace(public, shape=replace(public.shape, units=1))
-    if about in (LABELS, PERSONS):
-        return _labels(public, by)
-    if about == SIDES:
-        return _sides(public, by)
-    if about == MEDIAN_LIMITS:
-        return _limits_of_median(public)
-    if about == COMPARISON:
-        return _compared(public)
-    if about == SCORES and not by:
-        return _scores(public)
-    setting, columns = public.setting, ("y_true", public.kind)
-    options = {"labels": setting.labels, "pos_label": setting.pos_label}
-    options = {"bounds": setting.bounds} if setting.is_regression else options
-    metric = FrameMetric("", row_of(_METRIC_OF[about])[0].name, options)
-    if by:
-        return _frame(public, [metric], columns, by, one_table=False)
-    return _block(public, metric.planned(public.of(*columns)), columns, metric.metric)
+    plan, columns = _RELEASES[about](public, by)
+    no_use = {name: None for name in _OF_PERSONS.values() if name != _OF_PERSONS.get(about)}
+    return replace(
+        plan, reader=partial(_read, reader=plan.reader, places=public.places(columns), no_use=no_use)
+    )
+
+
+def _read(
+    records: Records, *, reader: Callable[[Records], Any], places: tuple[int, ...], no_use: dict[str, Any]
+) -> Any:
+    return reader(replace(records.of_arguments(*places), **no_use))
 
 
 # Which releases there are
@@ -635,29 +625,33 @@ _ALONE = " Groups by each feature alone are larger: crossed=False."
 _MATRIX = "It would make recall and precision noisier: release it apart by private_confusion_matrix."
 
 
-def offered(public: PageForm) -> Iterator[Portion | Omission]:
-    """Yield what a page could release, and what it cannot, with the reason."""
-    setting, relation, most = public.setting, public.shape.relation, public.shape.most_records
+def offered(public: PageForm) -> Iterator[Portion]:
+    """Yield what a page could release."""
+    relation, most = public.shape.relation, public.shape.most_records
 
     def each_once(cells: int) -> Error:
         # epsilon is that of one record, but each person counts once
         counts, of_record = _of_counts(relation, cells), (public.persons or 1) / (public.shape.n or 1)
         return counts if most == 1 else lambda epsilon, n: counts(epsilon * most, n * of_record)
 
-    yield from _of_targets(public) if setting.is_regression else _of_labels(public)
+    yield from _of_targets(public) if public.setting.is_regression else _of_labels(public)
     if public.shape.units > 1:
         about = "counts of true and predicted labels, each person once"
         yield Portion(PERSONS, about, _ONE, each_once(matrix_layout(public.labels.size).good.size))
-    if setting.baseline is not None and relation.private_n:
-        yield Omission("Which model is better", _NO_PRIVATE_N)
-    elif setting.baseline is not None:
+    if public.setting.baseline is not None and not relation.private_n:
         about = f"{'on how many records' if most == 1 else 'for how many persons'} either model is better"
         yield Portion(COMPARISON, about, _ONE, each_once(2))
 
 
-def portions_of(public: PageForm) -> list[Portion]:
-    """Return what a page could release."""
-    return [one for one in offered(public) if isinstance(one, Portion)]
+def impossible(public: PageForm) -> tuple[Omission, ...]:
+    """Return what no page of this form can release, with the reason."""
+    setting, size, private_n = public.setting, public.labels.size, public.shape.relation.private_n
+    reasons = (
+        ("The median absolute error", _NO_PRIVATE_N, setting.is_regression and private_n),
+        (f"The confusion matrix of {size} labels", _MATRIX, matrix_layout(size).good.size < size**2),
+        ("Which model is better", _NO_PRIVATE_N, setting.baseline is not None and private_n),
+    )
+    return tuple(Omission(about, why) for about, why, is_so in reasons if is_so)
 
 
 def _by_groups(
@@ -675,12 +669,10 @@ def _by_groups(
         yield plain
 
 
-def _of_targets(public: PageForm) -> Iterator[Portion | Omission]:
+def _of_targets(public: PageForm) -> Iterator[Portion]:
     """Yield what is released of targets."""
     relation = public.shape.relation
-    if relation.private_n:
-        yield Omission("The median absolute error", _NO_PRIVATE_N)
-    else:
+    if not relation.private_n:
         yield Portion("median error", "median absolute error", _ONE, _of_loss(1))
         if (public.shape.n or 0) >= _LEAST_OF_LIMITS:
             yield Portion(MEDIAN_LIMITS, "limits of the median absolute error", _ONE, _of_loss(3))
@@ -700,12 +692,10 @@ def _of_targets(public: PageForm) -> Iterator[Portion | Omission]:
     yield Portion("errors", about, _SEVERAL, _of_loss(4), between=_between(_ROOT, 2))
 
 
-def _of_labels(public: PageForm) -> Iterator[Portion | Omission]:
+def _of_labels(public: PageForm) -> Iterator[Portion]:
     """Yield what is released of labels, scores and probabilities."""
-    relation, kind, size = public.shape.relation, public.kind, public.labels.size
+    relation, kind = public.shape.relation, public.kind
     yield from _counted(public, LABELS, "counts of true and predicted labels", (_SEVERAL, _LABELS_BY_GROUP))
-    if matrix_layout(size).good.size < size**2:
-        yield Omission(f"The confusion matrix of {size} labels", _MATRIX)
     about = "counts of scores of either class"
     if kind == SCORES:
         yield Portion(SCORES, f"{about}: curves, areas", _SEVERAL, _of_area(relation, 1))
@@ -734,14 +724,12 @@ _FAVOUR = 2  # so many times as much of epsilon has a release that requirements 
 def planned(public: PageForm, favoured: Collection[str] = ()) -> EvaluationPlan:
     """Return how a page divides epsilon; these releases have a larger part of it, where it is not stated."""
     portions = [
-        replace(one, weight=_FAVOUR * one.weight) if one.name in favoured else one
-        for one in portions_of(public)
+        replace(one, weight=_FAVOUR * one.weight) if one.name in favoured else one for one in offered(public)
     ]
     # without a record, which is refused, nothing is left out: wrong options are refused first
     n = public.setting.n if public.shape.n is None else public.shape.n or sys.maxsize
     plan = divided(portions, public.epsilon, n, public.setting.split, public.shape.most_records)
-    left = tuple(one for one in offered(public) if isinstance(one, Omission))
-    return replace(plan, left_out=(*plan.left_out, *left))
+    return replace(plan, left_out=(*plan.left_out, *impossible(public)))
 
 
 def times_as_wide(public: PageForm, plan: EvaluationPlan) -> float | None:
@@ -754,9 +742,7 @@ def times_as_wide(public: PageForm, plan: EvaluationPlan) -> float | None:
     first = next((one for one in plan.parts if one.name.startswith("labels by ")), None)
     if first is None or n is None or public.shape.most_records > 1:
         return None
-    alone = {one.name: one.weight for one in portions_of(public) if " by " not in one.name} | {
-        LABELS: _SEVERAL
-    }
+    alone = {one.name: one.weight for one in offered(public) if " by " not in one.name} | {LABELS: _SEVERAL}
     without = public.epsilon * Fraction(alone[LABELS], sum(alone.values()))
 
     def variance(part: Fraction, tables: int) -> float:
@@ -776,20 +762,14 @@ def query_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
     """
     blocks = []
     for part in plan.parts:
-        most = 1 if part.name in (PERSONS, COMPARISON) else public.shape.most_records
+        most = 1 if part.name in _OF_PERSONS else public.shape.most_records
         blocks.append(_release_of(part, public).at(part.epsilon / public.epsilon, most))
     # a page that knows the sizes of groups shows and stores them, whatever it releases by group
     relation = None if public.sizes is None else Relation.WITHIN_GROUPS
-    whole = Together.of(blocks, partial(_with_made, made=public.made), relation)
+    whole = Together.of(blocks, public.completed, relation)
     kept = replace(public, shape=public.shape.of_any_records())
     combine = partial(_evaluated, combine=whole.combine, public=kept, plan=plan)
     return replace(whole, combine=combine)
-
-
-def _with_made(records: Records, *, made: Made) -> Records:
-    """Return records with what is made of their columns behind these."""
-    arrays = [array for make in made.values() for array in make(records)]
-    return replace(records, arrays=(*records.arrays, *arrays))
 
 
 def _evaluated(
