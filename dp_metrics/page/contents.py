@@ -15,7 +15,7 @@ from dp_metrics.fairness.frame import PrivateMetricFrame, group_in_words
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.page import page_numbers
-from dp_metrics.page.in_short import QUESTIONS, PageFacts, capital, words_of
+from dp_metrics.page.in_short import QUESTIONS, PageFacts, capital
 from dp_metrics.page.page_plan import COMPARISON, SIDES, PagePart, feature_of, matrix_of, times_as_wide
 from dp_metrics.page.requirements import CANNOT_TELL, FAIL, PASS, Verdicts, parsed
 from dp_metrics.page.setting import SCORES
@@ -77,15 +77,14 @@ class Table:
 
     caption: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Sequence[Any]]
     notes: Sequence[str] = ()
     scale: str = ""
 
-
-def _of_text(
-    caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
-) -> Table:
-    return Table(caption, columns, [[Cell(text) for text in row] for row in rows], notes)
+    def __post_init__(self) -> None:
+        """Make cells of text."""
+        rows = [[Cell(one) if isinstance(one, str) else one for one in row] for row in self.rows]
+        object.__setattr__(self, "rows", rows)
 
 
 @dataclass(frozen=True)
@@ -100,13 +99,11 @@ class Section:
 
 def sections_of(page: PageFacts) -> list[Section]:
     """Return the sections of a page, in their order."""
-    numbers = list(page.numbers.values())
-    good = [one for one in numbers if one.section == page_numbers.HOW_GOOD]
-    of_all = [one for one in good if one.label is None]
+    of_all = page.of_all
     tables = [_overall("All records", of_all, page)]
     if any(one.bias for one in of_all):
         tables.append(_ways(of_all, page))
-    if of_labels := [one for one in good if one.label is not None]:
+    if of_labels := [one for one in page.numbers.values() if one.label is not None]:
         tables.append(_by("label", "By label", of_labels))
     tables += _of_tables(page)
     sections = [Section("In short", "", lines=[*zip(QUESTIONS, page.summary, strict=True)])]
@@ -114,7 +111,7 @@ def sections_of(page: PageFacts) -> list[Section]:
         sections.append(Section("Requirements", _REQUIRED, [_required(page.verdicts, page)]))
     sections.append(Section(page_numbers.HOW_GOOD, _HOW_GOOD, tables))
     more: list[Table] = []
-    if groups := [one for one in numbers if one.section == page_numbers.FOR_WHOM]:
+    if groups := page.of_groups:
         features = list(dict.fromkeys(one.feature for one in groups))
         alone = [one for one in features if one is not None] or features  # groups of all together are details
         sections.append(Section(page_numbers.FOR_WHOM, _WHOM, _by_features(alone, groups, page)))
@@ -154,7 +151,7 @@ def _required(found: Verdicts, page: PageFacts) -> Table:
             wide = page_numbers.TOO_NOISY if one.answer == CANNOT_TELL else ends
             text = f"{value} ({ends})" if page_numbers.is_told(number) else wide
         verdict = Cell(f"{_MARKS[one.answer]} {one.answer}", one.answer.partition(" ")[0])
-        rows.append([Cell(one.requirement), Cell(text, _kind(number)), verdict, Cell(one.why)])
+        rows.append([one.requirement, _cell(number, text), verdict, one.why])
     return Table(f"All together: {found.answer}", ["required", "measured", "verdict", "why"], rows)
 
 
@@ -165,24 +162,16 @@ _DIFFERENCES = "What may be concluded about differences"
 def _overall(caption: str, numbers: Sequence[Number], page: PageFacts) -> Table:
     """Return a table with a row for each number: of all records, or the largest differences of groups."""
     notes: list[str] = []
-    scale = page_numbers.scale_of([*numbers])
-    columns = {
-        "": [
-            Cell(one.name, small="" if page_numbers.is_gap(one) else meaning(one.metric, page))
-            for one in numbers
-        ]
+    scale, are_gaps = page_numbers.scale_of(numbers), all(map(page_numbers.is_gap, numbers))
+    columns: dict[str, list[Any]] = {
+        "": [Cell(one.name, small="" if are_gaps else meaning(one.metric, page)) for one in numbers],
+        "released": [
+            _cell(one, _value(one) + _marks(notes, None if are_gaps else one.note), scale) for one in numbers
+        ],
+        "range, 95 %": [_range(one, notes) for one in numbers],
     }
-    columns["released"] = [
-        Cell(
-            _value(one) + _marks(notes, None if page_numbers.is_gap(one) else one.note),
-            _kind(one),
-            page_numbers.dots_of(one, scale),
-        )
-        for one in numbers
-    ]
-    columns["range, 95 %"] = [_range(one, notes) for one in numbers]
-    if all(map(page_numbers.is_gap, numbers)):
-        columns["concluded"] = [Cell(concluded(one, page.numbers)) for one in numbers]
+    if are_gaps:
+        columns["concluded"] = [concluded(one, page.numbers) for one in numbers]
     return Table(caption, [*columns], [*zip(*columns.values(), strict=True)], notes, _scale(numbers, scale))
 
 
@@ -221,7 +210,7 @@ def _ways(numbers: Sequence[Number], page: PageFacts) -> Table:
         ]
         for one in numbers
     ]
-    return _of_text("Which way these numbers err", ["", "errs", "in trials off by [1]"], rows, notes)
+    return Table("Which way these numbers err", ["", "errs", "in trials off by [1]"], rows, notes)
 
 
 _TRIALS = (
@@ -246,7 +235,7 @@ def _of_noise(numbers: Sequence[Number]) -> Iterator[Table]:
         if _only(one) is None and limits is not None and page_numbers.is_told(one):
             rows.append([one.name, *page_numbers.text_of(one, limits)])
     if rows:
-        yield _of_text(_NOISE_ALONE, ["", "released", "range, 95 %"], rows)
+        yield Table(_NOISE_ALONE, ["", "released", "range, 95 %"], rows)
 
 
 _THRESHOLDS = 3  # the limits of each take some time
@@ -257,12 +246,12 @@ def _at_thresholds(page: PageFacts) -> Iterator[Table]:
     scores, setting = page.released.get(SCORES), page.public.setting
     if scores is None:
         return
-    inner, notes, rows = scores.counts.edges[1:-1], list[str](), dict[str, list[Cell]]()
+    inner, notes, rows = scores.counts.edges[1:-1], list[str](), dict[str, list[Any]]()
     names = ("selection rate", "recall", "precision")
     for wanted in np.linspace(inner[0], inner[-1], _THRESHOLDS + 2)[1:-1]:
         labels = scores.at_threshold(wanted)
         told, called = labels.numbers(pos_label=setting.pos_label), f"{labels.threshold:.3g}"
-        rows[called] = [Cell(called), *(_with_range(told[name], notes, 0.0) for name in names)]
+        rows[called] = [called, *(_with_range(told[name], notes, 0.0) for name in names)]
     yield Table(_AT_THRESHOLDS, ["threshold", *names], [*rows.values()], notes)
 
 
@@ -275,11 +264,11 @@ def _by(
     rows: dict[Any, dict[str, Number]] = {}
     for one in numbers:
         rows.setdefault(getattr(one, kind), {})[one.metric] = one
-    cells, scale = [], page_numbers.scale_of([*numbers])
+    cells, scale = [], page_numbers.scale_of(numbers)
     for key, row in rows.items():
         named = " and ".join(map(str, key)) if isinstance(key, tuple) else str(key)
-        size = [] if sizes is None else [Cell(f"{max(sizes[key], 0.0):,.0f}")]
-        cells.append([Cell(named), *size, *(_with_range(row[name], notes, scale) for name in metrics)])
+        size = [] if sizes is None else [f"{max(sizes[key], 0.0):,.0f}"]
+        cells.append([named, *size, *(_with_range(row[name], notes, scale) for name in metrics)])
     columns = [kind, *([] if sizes is None else ["records"]), *metrics]
     return Table(f"{caption}, with ranges of 95 %", columns, cells, notes, _scale(numbers, scale))
 
@@ -294,7 +283,7 @@ def _of_tables(page: PageFacts) -> Iterator[Table]:
             band = scores.calibration_band(CONFIDENCE, _BINS)
             columns = (band.prob_pred, np.clip(band.prob_pred + band.gap, 0, 1), band.lower, band.upper)
             rows = [
-                [Cell(f"{at:.2f}"), _with_range(_share(share, low, high, band.about), [], 1.0)]
+                [f"{at:.2f}", _with_range(_share(share, low, high, band.about), [], 1.0)]
                 for at, share, low, high in zip(*(one.tolist() for one in columns), strict=True)
             ]
             yield Table(_CALIBRATION, ["predicted", "share of positives"], rows)
@@ -302,7 +291,7 @@ def _of_tables(page: PageFacts) -> Iterator[Table]:
 
 def _of_matrix(labels: ReleasedConfusion, page: PageFacts) -> Table:
     """Return how many of 1,000 have each two labels, or of these records where no more can be told."""
-    names, caption = labels.labels.tolist(), _OF_THOUSAND.format(words_of(page).units)
+    names, caption = labels.labels.tolist(), _OF_THOUSAND.format(page.words.units)
     matrix: Any = 1000 * labels.confusion_matrix(normalize="all")
     try:
         limits = labels.population_interval("confusion_matrix", normalize="all", confidence=CONFIDENCE)
@@ -311,11 +300,11 @@ def _of_matrix(labels: ReleasedConfusion, page: PageFacts) -> Table:
         caption, matrix = _MATRIX, labels.confusion_matrix()
         limits = labels.noise_interval("confusion_matrix", confidence=CONFIDENCE)
         lower, upper = limits.lower, limits.upper
-    rows = [[Cell(str(name))] for name in names]
+    rows = [[str(name)] for name in names]
     for at, value in np.ndenumerate(matrix):
         range_ = replace(limits, lower=float(lower[at]), upper=float(upper[at]))
         told = page_numbers.written(float(value), range_, is_share=False, least=1.0)
-        rows[at[0]].append(Cell("{} ({})".format(*told)))
+        rows[at[0]].append("{} ({})".format(*told))
     return Table(caption, ["", *(f"predicted {name}" for name in names)], rows)
 
 
@@ -353,31 +342,30 @@ def _only(number: Number) -> str | None:
     return _ONLY_RECORDS if page_numbers.is_of_records(number) else None
 
 
-def _kind(number: Number) -> str:
-    return "" if page_numbers.is_told(number) else NOISE
+def _cell(number: Number, text: str, scale: float | None = None) -> Cell:
+    """Return a cell that tells of a number, with its dots on a scale if there is one."""
+    dots = None if scale is None else page_numbers.dots_of(number, scale)
+    return Cell(text, "" if page_numbers.is_told(number) else NOISE, dots)
 
 
 def _range(number: Number, notes: list[str]) -> Cell:
     """Return the range of a number; what is not about all people says so."""
     limits = page_numbers.shown_limits(number)
     if limits is None:
-        return Cell(
-            _NONE if page_numbers.limits_of(number) is None else page_numbers.TOO_NOISY, _kind(number)
-        )
-    return Cell(page_numbers.text_of(number)[1] + _marks(notes, _only(number), limits.note))
+        return _cell(number, _NONE if page_numbers.limits_of(number) is None else page_numbers.TOO_NOISY)
+    return _cell(number, page_numbers.text_of(number)[1] + _marks(notes, _only(number), limits.note))
 
 
 def _with_range(number: Number, notes: list[str], scale: float) -> Cell:
-    limits, dots = page_numbers.shown_limits(number), page_numbers.dots_of(number, scale)
-    if limits is None:
-        return Cell(_value(number), _kind(number), dots)
+    if page_numbers.shown_limits(number) is None:
+        return _cell(number, _value(number), scale)
     value, ends = page_numbers.text_of(number)
-    return Cell(f"{value} ({ends}){_marks(notes, number.bias, _only(number))}", "", dots)
+    return _cell(number, f"{value} ({ends}){_marks(notes, number.bias, _only(number))}", scale)
 
 
 def _compared(found: Comparison, page: PageFacts) -> list[tuple[str, str]]:
     """Return what a comparison tells."""
-    words, lines = words_of(page), [page.summary[3]]
+    words, lines = page.words, [page.summary[3]]
     if found.unit == "persons":
         lines.append(f"Of each {words.person_name} the mean error over all {words.units} counts.")
     if found.p_value is not None:
@@ -404,11 +392,11 @@ def _cost(page: PageFacts) -> Section:
     rows = [
         [one.name, f"{float(one.epsilon):.3g}", one.about, _expected(one, page)] for one in page.plan.parts
     ]
-    tables = [_of_text("What this page cost", ["release", "epsilon", "tells", "noise to expect"], rows)]
+    tables = [Table("What this page cost", ["release", "epsilon", "tells", "noise to expect"], rows)]
     if page.plan.left_out:
         left = [[one.about, one.why] for one in page.plan.left_out]
-        tables.append(_of_text("What was left out", ["", "why"], left))
-    words, public = words_of(page), ""
+        tables.append(Table("What was left out", ["", "why"], left))
+    words, public = page.words, ""
     lines = [("", page.summary[4])]
     if page.most_records > 1:
         public = f"how many {words.units} each {words.person_name} has, which is public; "
@@ -446,21 +434,19 @@ _GENERAL = {
 
 def meaning(metric: str, page: PageFacts) -> str:
     """Return what a metric is, in the words of a page."""
-    return page_numbers.METRICS.get(metric, "").format(**vars(words_of(page)))
+    return page_numbers.METRICS.get(metric, "").format(**vars(page.words))
 
 
 def _words(page: PageFacts) -> Table:
     """Return what words mean, of those that the page uses and has not explained where they stand."""
-    numbers = page.numbers.values()
-    beside = {one.metric for one in numbers if one.section == page_numbers.HOW_GOOD and one.label is None}
-    metrics = dict.fromkeys(one.metric for one in numbers)
+    beside, metrics = {one.metric for one in page.of_all}, [one.metric for one in page.numbers.values()]
     known = {name: meaning(name, page) for name in metrics if name not in beside}
     used = {
-        page_numbers.TOO_NOISY: not all(map(page_numbers.is_told, numbers)),
+        page_numbers.TOO_NOISY: not all(map(page_numbers.is_told, page.numbers.values())),
         CANNOT_TELL: page.verdicts is not None,
     }
     for name, text in _GENERAL.items():
         if used.get(name, True):
-            known[name] = text.format(**vars(words_of(page)))
+            known[name] = text.format(**vars(page.words))
     rows = [[name, capital(text)] for name, text in known.items() if text]
-    return _of_text("Words of this page", ["word", "meaning"], rows)
+    return Table("Words of this page", ["word", "meaning"], rows)

@@ -6,7 +6,7 @@ A number has no more digits than its range supports, or is too noisy to tell.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -144,7 +144,7 @@ def _text(whole: int, exponent: int) -> str:
     return f"{whole * 10.0**exponent:.{len(str(abs(whole))) - 1}e}"
 
 
-def scale_of(numbers: list[Number]) -> float:
+def scale_of(numbers: Iterable[Number]) -> float:
     """Return the end of the scale of those of these numbers that are in the unit of the targets."""
     ends = [0.0]
     for one in numbers:
