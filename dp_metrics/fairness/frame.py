@@ -214,10 +214,6 @@ class PrivateMetricFrame:
         )
         disclosing = [] if groups is None else ["groups"]
         release = Release(PrivateMetricFrame.__name__, terms, disclosing=disclosing, call=call)
-        made = partial(
-            frame_of, epsilon=float(terms.epsilon), relation=terms.relation, membership=membership,
-            is_single=is_single,
-        )  # fmt: skip
 
         def read() -> tuple[Together, tuple[Source, ...], dict[str, Any]]:
             share = frame_query.check_frame(
@@ -238,19 +234,17 @@ class PrivateMetricFrame:
             query = frame_query.query_of_frame(chosen, shape, by, overall_share=share)
             return query, query.read(records), {"shape": shape, "sizes": by.sizes}
 
+        made = partial(frame_of, epsilon=float(terms.epsilon))
         vars(self).update(vars(release.answer(read, made)))  # a stored frame, or a new one
 
-    def _show(
-        self, result: FrameResult, *, epsilon: float, relation: Relation, membership: str, is_single: bool
-    ) -> None:
+    def _show(self, result: FrameResult, epsilon: float) -> None:
         """Set the attributes."""
-        self._settings = {
-            "epsilon": epsilon, "relation": relation, "membership": membership, "is_single": is_single,
-        }  # fmt: skip
-        self._is_single, (self._entries, sizes) = is_single, result
+        self._result, self._entries = result, result.entries
+        self._is_single = [*self._entries] == [""]
         self._groups = [*next(iter(self._entries.values())).groups]
-        self.epsilon, self.membership = epsilon, membership
-        self.neighboring = (Relation.WITHIN_GROUPS if membership == "public" else relation).value
+        self.epsilon, self.membership = epsilon, result.membership
+        is_within = self.membership == "public"
+        self.neighboring = (Relation.WITHIN_GROUPS if is_within else result.relation).value
         self.by_group = self._by_group(lambda cell: cell.value)
         self.rests_on = self._by_group(lambda cell: cell.rests_on)
         self.note = self._by_group(lambda cell: cell.note)
@@ -258,7 +252,7 @@ class PrivateMetricFrame:
         self.overall = self._each(lambda entry: entry.overall.value)
         self.overall_note = self._each(lambda entry: entry.overall.note)
         self.overall_bias = self._each(lambda entry: entry.overall.bias)
-        self.group_sizes: dict[Hashable, float] | None = None if sizes is None else dict(sizes)
+        self.group_sizes = None if result.sizes is None else dict(result.sizes)
 
     def __repr__(self) -> str:
         shown = (
@@ -333,7 +327,7 @@ class PrivateMetricFrame:
         if not several or as_whole(feature) not in range(len(several[0])):
             features = f"from 0 to {len(several[0]) - 1}" if several else "of several: this frame has one"
             raise ValueError(f"feature must be the place of one of the features, {features}.")
-        return frame_of(frame_query.margin_of((self._entries, self.group_sizes), feature), **self._settings)
+        return frame_of(frame_query.margin_of(self._result, feature), self.epsilon)
 
     def numbers(self) -> dict[str, Number]:
         """Return the numbers of the frame with their limits, by name.
@@ -556,7 +550,8 @@ class PrivateMetricFrame:
         TypeError
             If the values of groups cannot be compared.
         """
-        return self._intervals(True, metric, of, confidence, sure=sure, simultaneous=simultaneous)
+        asked = PopulationQuestion.of("", confidence, sure)
+        return self._intervals(metric, of, asked, of_people=True, simultaneous=simultaneous)
 
     def noise_interval(
         self,
@@ -597,19 +592,13 @@ class PrivateMetricFrame:
         TypeError
             If the values of groups cannot be compared.
         """
-        return self._intervals(False, metric, of, confidence, sure=sure, simultaneous=simultaneous)
+        asked = PopulationQuestion.of("", confidence, sure)
+        return self._intervals(metric, of, asked, of_people=False, simultaneous=simultaneous)
 
     def _intervals(
-        self,
-        of_people: bool,
-        metric: str | None,
-        of: Any,
-        confidence: float,
-        *,
-        sure: bool,
-        simultaneous: bool,
+        self, metric: str | None, of: Any, asked: PopulationQuestion, *, of_people: bool, simultaneous: bool
     ) -> Any:
-        what, asked = check_what(of, self._groups), PopulationQuestion.of("", confidence, sure)
+        what = check_what(of, self._groups)
         chosen = self._entries if metric is None else {metric: self._entry(metric)}
         together = 0
         if simultaneous:
@@ -679,19 +668,14 @@ def group_in_words(group: Hashable) -> str:
     return " and ".join(map(repr, group)) if isinstance(group, tuple) else repr(group)
 
 
-def frame_of(result: FrameResult, **settings: Any) -> PrivateMetricFrame:
-    """Return the frame of a result."""
+def frame_of(result: FrameResult, epsilon: float) -> PrivateMetricFrame:
+    """Return the frame of a result, which cost so much."""
     frame = object.__new__(PrivateMetricFrame)
-    frame._show(result, **settings)
+    frame._show(result, epsilon)
     return frame
 
 
 def restored_frame(asked: Mapping[str, Any], form: Mapping[str, Any], results: Results) -> PrivateMetricFrame:
     """Return a stored release again."""
-    options = asked["options"]
-    query = frame_query.query_again(options, form)
-    return frame_of(
-        query.combine(results(query)), epsilon=float(asked["epsilon"]),
-        relation=Relation(asked["neighboring"]), membership=options["membership"],
-        is_single=options["is_single"],
-    )  # fmt: skip
+    query = frame_query.query_again(asked["options"], form)
+    return frame_of(query.combine(results(query)), float(asked["epsilon"]))

@@ -152,8 +152,30 @@ class Entry(NamedTuple):
         return [sorted((value, self.overall.value)) for value in values]
 
 
-FrameResult: TypeAlias = tuple[Mapping[str, Entry], Mapping[Hashable, float] | None]
+Told: TypeAlias = tuple[Mapping[str, Entry], Mapping[Hashable, float] | None]
 """The entries of some metrics, by name, and the number of records of each group, where something tells it."""
+
+
+class FrameResult(NamedTuple):
+    """What a frame holds of a release, and what is public of that.
+
+    Parameters
+    ----------
+    entries : mapping of str to Entry
+        The metrics by name; a single one has the name "".
+    sizes : mapping or None
+        The number of records of each group, where something tells it.
+    relation : Relation
+        The neighbouring relation under which it was released.
+    membership : {"private", "public"}
+        Whether the group of each record is private.
+    """
+
+    entries: Mapping[str, Entry]
+    sizes: Mapping[Hashable, float] | None
+    relation: Relation
+    membership: str
+
 
 Tables = Mapping[str, tuple[str, Confusion | ScoreTable]]
 """Public: by name, the name of the function of each metric of one table, and what makes it of the counts."""
@@ -235,7 +257,7 @@ def query_of_frame(
     blocks = [one.at(Fraction(size, len(metrics)), most) for size, one in releases]
     relation = None if groups.sizes is None else Relation.WITHIN_GROUPS
     whole = Together.of(blocks, partial(_prepared, groups=groups), relation)
-    return whole.then(partial(_of_frame, names=names, groups=groups))
+    return whole.then(partial(_of_frame, names=names, groups=groups, relation=shape.relation))
 
 
 Prepared: TypeAlias = tuple[Records, Callable[[], list[Records]]]
@@ -258,13 +280,20 @@ def _of_places(prepared: Prepared, *, places: Sequence[int], with_all: bool = Fa
     return [*first, *(each()[place] for place in places)]
 
 
-def _of_frame(made: Sequence[FrameResult], *, names: Sequence[str], groups: Groups) -> FrameResult:
+def _of_frame(
+    made: Sequence[Told], *, names: Sequence[str], groups: Groups, relation: Relation
+) -> FrameResult:
     """Return the entries of all metrics, in their order."""
     entries = {name: entry for of_block, _ in made for name, entry in of_block.items()}
     # tables come first, which tell the sizes best
     told = next((sizes for _, sizes in made if sizes is not None), None)
-    sizes: Any = told if groups.sizes is None else groups.each
-    return {name: entries[name] for name in names}, sizes
+    whole = FrameResult({name: entries[name] for name in names}, told, relation, "private")
+    return whole if groups.sizes is None else _of_sizes(whole, groups)
+
+
+def _of_sizes(result: FrameResult, groups: Groups) -> FrameResult:
+    sizes: Any = groups.each
+    return result._replace(sizes=sizes, membership="public")
 
 
 def _shared_layout(confusions: Sequence[Confusion], labels: LabelSet) -> Layout:
@@ -372,9 +401,7 @@ def _each_alone(metric: FrameMetric, shape: Shape, groups: Groups, overall_share
     return Together(tuple(shares), reader, combine)
 
 
-def _of_each(
-    results: Sequence[Result[Any]], *, name: str, metric: str, query: Query, groups: Groups
-) -> FrameResult:
+def _of_each(results: Sequence[Result[Any]], *, name: str, metric: str, query: Query, groups: Groups) -> Told:
     """Return the entry of a metric that is released for each group, and perhaps for all records first."""
     left = iter(results)
     overall = _cell_of_result(next(left)) if len(results) > len(groups.places) else FrameCell(None)
@@ -488,7 +515,7 @@ def _counts_by_group(coded: Records, *, query: Query, groups: int) -> NDArray[np
     return np.concatenate([part.find(query.reader(piece)) for piece in pieces])
 
 
-def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, groups: Groups) -> FrameResult:
+def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, groups: Groups) -> Told:
     """Return the entries of metrics that are read from counts by group."""
     first = next(made for _, made in metrics.values())  # whose counts are those of all
     tables = [(_plausible(one), saturated_counts(one.value)) for one in results]
@@ -526,9 +553,10 @@ def _plausible(result: Result[Any]) -> Floats:
 
 def without_empty(result: FrameResult, groups: Groups) -> FrameResult:
     """Return what one table tells where the sizes of groups are public: nothing of those without records."""
-    sizes: Any = groups.each
-    empty = {group: FrameCell(math.nan, NO_RECORDS, rests_on=0) for group, size in sizes.items() if size == 0}
-    return {name: one._replace(groups={**one.groups, **empty}) for name, one in result[0].items()}, sizes
+    nothing = FrameCell(math.nan, NO_RECORDS, rests_on=0)
+    empty = {group: nothing for group, size in groups.each.items() if size == 0}
+    entries = {name: one._replace(groups={**one.groups, **empty}) for name, one in result.entries.items()}
+    return _of_sizes(result._replace(entries=entries), groups)
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:
@@ -595,17 +623,17 @@ def margin_of(result: FrameResult, feature: int) -> FrameResult:
     ValueError
         If a metric is not read from counts of labels.
     """
-    entries, sizes = result
-    together: dict[Hashable, list[Hashable]] = {}
-    groups: Any = next(iter(entries.values())).groups
+    sizes, together = result.sizes, dict[Hashable, list[Hashable]]()
+    groups: Any = next(iter(result.entries.values())).groups
     for group in groups:
         together.setdefault(group[feature], []).append(group)
     if sizes is not None:
         sizes = {label: sum(map(sizes.__getitem__, some)) for label, some in together.items()}
-    return {
+    entries = {
         name: entry._replace(groups={label: _margin(entry, some) for label, some in together.items()})
-        for name, entry in entries.items()
-    }, sizes
+        for name, entry in result.entries.items()
+    }
+    return result._replace(entries=entries, sizes=sizes)
 
 
 def _margin(entry: Entry, groups: Sequence[Hashable]) -> FrameCell:

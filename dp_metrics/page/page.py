@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Literal, Self, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics._packages import __version__, import_extra
 from dp_metrics._random import RandomState, SeededEntropy
@@ -34,7 +33,7 @@ from dp_metrics.page.in_short import SEEDED, PageFacts, check_words, in_digits, 
 from dp_metrics.page.page_numbers import is_gap, is_told, numbers_of
 from dp_metrics.page.page_plan import EvaluationPlan, PageForm
 from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spelled
-from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, Setting, given, names_of_features
+from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Setting, given, names_of_features
 from dp_metrics.release import stored
 from dp_metrics.release.query import Source, Terms, Together
 from dp_metrics.release.release import Release, prepare_all
@@ -704,12 +703,17 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
     It tells which numbers there are, as all groups are named. No record is read for it, and what is drawn is
     thrown away: names must be known before the spend.
     """
-    setting = public.setting
-    kinds = [
-        setting.baseline if kind == "baseline" else kind for kind in setting.columns if kind != "feature"
-    ]
+    setting, labels = public.setting, public.labels
+    values: dict[str | None, Any] = {
+        TARGETS: np.array([0.0 if setting.bounds is None else setting.bounds[0]]),
+        SCORES: np.array([0.5 if setting.edges is None else setting.edges[0]]),
+        PROBABILITIES: np.full((1, labels.size), 1 / labels.size),
+        LABELS: labels.in_order[:1],
+    }
+    called = {"y_true": TARGETS if setting.is_regression else LABELS, "baseline": setting.baseline}
+    kinds = [called.get(kind, kind) for kind in setting.columns if kind != "feature"]
     apart = Groups.apart(setting.group_labels, len(setting.places("feature"))) if setting.has_groups else []
-    columns = (*(_made_up(public, kind) for kind in kinds), *(one.sets[0].in_order[:1] for one in apart))
+    columns = (*map(values.__getitem__, kinds), *(one.sets[0].in_order[:1] for one in apart))
     _, records = Records.of(columns, relation=public.shape.relation)
     n = None if public.shape.n is None else 1
     sizes = None if public.sizes is None else (1, *[0] * (len(public.sizes) - 1))
@@ -720,18 +724,6 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
     prepared = prepare_all(page_plan.PAGE, terms, together, together.read(records))
     released: Mapping[str, Any] = together.combine([one.draw() for one in prepared])["released"]
     return released
-
-
-def _made_up(public: PageForm, kind: str | None) -> NDArray[Any]:
-    """Return a column of this kind with one valid value."""
-    setting = public.setting
-    if setting.is_regression:
-        return np.array([0.0 if setting.bounds is None else setting.bounds[0]])
-    if kind == SCORES:
-        return np.array([0.5 if setting.edges is None else setting.edges[0]])
-    if kind == PROBABILITIES:
-        return np.full((1, public.labels.size), 1 / public.labels.size)
-    return public.labels.in_order[:1]
 
 
 def _stored_form(public: PageForm, plan: EvaluationPlan, released_at: datetime | None) -> dict[str, Any]:

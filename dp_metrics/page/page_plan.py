@@ -432,17 +432,13 @@ def _frame(
 
     One table of all groups tells overall values as well, and is as noisy where their sizes are public.
     """
-    groups, is_public = public.by[by], public.sizes is not None
+    groups = public.by[by]
     asked = replace(groups, sizes=None) if one_table else groups
     query = query_of_frame(metrics, public.of(*columns), asked, overall_share=_OVERALL)
     query = replace(query, shares=tuple([replace(one, metric=PAGE) for one in query.shares]))
-    if one_table and is_public:
+    if one_table and groups.sizes is not None:
         query = query.then(partial(without_empty, groups=groups))
-    frame = partial(
-        frame_of, epsilon=float(public.epsilon), relation=public.shape.relation,
-        membership="public" if is_public else "private", is_single=len(metrics) == 1,
-    )  # fmt: skip
-    return query.then(frame), (*columns, by)
+    return query.then(partial(frame_of, epsilon=float(public.epsilon))), (*columns, by)
 
 
 def _counts(public: PageForm, columns: tuple[str, ...], metrics: Sequence[FrameMetric], by: str) -> Planned:
