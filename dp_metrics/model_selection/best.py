@@ -49,15 +49,10 @@ _PAIRS = (
     "there are others. {}"
 )
 _NO_SENSITIVITY = (
-    "private_best cannot choose by {}: what one record changes has no public limit that is proved.{} {}"
+    "private_best cannot choose by {}: what one record changes has no public limit that is proved. What "
+    "serves is accuracy, log loss, Brier score, the area under the ROC curve, and errors with bounds, such "
+    "as metric='mse' in the place of R^2. {}"
 )
-_INSTEAD = {
-    "private_r2_score": " For one target the order by R^2 is that by metric='mse', with bounds.",
-    **dict.fromkeys(
-        ("private_f1_score", "private_balanced_accuracy_score", "private_recall_score"),
-        " Accuracy, Brier score and area under the ROC curve serve, for the same models.",
-    ),
-}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -215,7 +210,7 @@ def _total(row: Metric, query: Query, n: int | None) -> tuple[Total, int, str | 
             # twice the number of pairs in the wrong order, equal scores counting half: two for each pair
             lost = partial(_lost, part=part, of_stats=attrgetter("found.total"))
             return lost, 2 * ((n or 1) - 1), _PAIRS.format(row.name, _OTHERWISE)
-    raise ValueError(_NO_SENSITIVITY.format(row.name, _INSTEAD.get(row.name, ""), _OTHERWISE))
+    raise ValueError(_NO_SENSITIVITY.format(row.name, _OTHERWISE))
 
 
 def _lost(records: Records, part: Quantity, of_stats: Callable[[Any], int]) -> int:

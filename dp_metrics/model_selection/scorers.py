@@ -49,31 +49,23 @@ def check_metric(metric: Any, params: Mapping[str, Any]) -> None:
         raise ValueError("multioutput='raw_values' gives several numbers, but a score is one number.")
     if fixed.get("average", "") is None:
         raise ValueError("average=None gives several numbers, but a score is one number.")
-    needed = {"epsilon": 1.0, "accountant": None}
+    row, why = metric_of(metric), ""
     try:
         signature = inspect.signature(metric)  # somebody's own function has no row to ask
-        signature.bind(None, None, **needed)
-        is_private = needed.keys() <= signature.parameters.keys()
-    except (TypeError, ValueError):
-        is_private = False
-    row = metric_of(metric)
-    is_no_score = row is not None and row.greater_is_better is None  # a report, a quantile
-    if is_no_score or not is_private:
+        signature.bind(None, None, epsilon=1.0, accountant=None, **params)
+        is_private = {"epsilon", "accountant"} <= signature.parameters.keys()
+    except (TypeError, ValueError) as error:
+        is_private, why = False, f": {error}"
+    # a report or a quantile is no score
+    if not is_private or (row is not None and row.greater_is_better is None):
         raise TypeError(
             "metric must be a private metric, a function of (y_true, y_pred) with the keywords epsilon "
-            f"and accountant such as private_mse; got {name_of(metric)}."
+            f"and accountant such as private_mse, and what is passed to it; got {name_of(metric)}{why}."
         )
-    try:
-        signature.bind(None, None, **needed, **params)
-    except TypeError as error:
-        raise TypeError(f"{name_of(metric)}: {error}.") from None
 
 
 def takes(metric: PrivateMetric, parameter: str) -> bool:
     """Return whether a metric has this parameter."""
-    row = metric_of(metric)
-    if row is not None:
-        return parameter in (*row.data, *row.options)
     return parameter in inspect.signature(metric).parameters
 
 
