@@ -166,8 +166,7 @@ def _groups(typed: argparse.Namespace) -> tuple[dict[str, Sequence[Column]], dic
     if not features:
         return {}, {}
     labels = [[*value_of(words, "group_labels")] for words in typed.group_labels]
-    are_several = len(features) > 1  # which their names tell apart
-    columns = [Column(name, known, are_several) for name, known in zip(features, labels, strict=True)]
+    columns = [Column(name, known) for name, known in zip(features, labels, strict=True)]
     return {"sensitive_features": columns}, {"group_labels": labels[0] if len(labels) == 1 else labels}
 
 

@@ -36,7 +36,7 @@ from dp_metrics.inputs.options import did_you_mean
 _LARGEST_WHOLE = 2**53
 _IF_TEXT = " (for labels that are text, pass --labels; for groups, --group-labels of text)"
 
-Chunk: TypeAlias = dict[str, Any]
+Chunk: TypeAlias = dict[str, NamedColumns]
 Progress: TypeAlias = Callable[[float], object]
 """Is told which part of the file, from 0 to 1, has been read since it was told last."""
 
@@ -62,13 +62,10 @@ class Column:
         Its name.
     labels : sequence or None, default=None
         The public labels that cells are; empty: any label or id. None: they are numbers.
-    is_named : bool, default=False
-        Whether the names of columns say which is which: those of labels may, and those of several features.
     """
 
     name: str
     labels: Sequence[Any] | None = None
-    is_named: bool = False
 
     @property
     def is_label(self) -> bool:
@@ -102,10 +99,9 @@ def columns_of(
         The public labels. None: whole numbers from 0. Empty: any, which nobody can list.
     """
     known = tuple(labels) if isinstance(labels, list | tuple) else (0,)
-    held: dict[str, Any] = {**dict.fromkeys(labelled, known), "groups": (), "sample_weight": None}
+    held: dict[str, Any] = {**dict.fromkeys(labelled, known), "groups": ()}
     return {
-        argument: [Column(name, held.get(argument), labels != () and argument not in held) for name in names]
-        for argument, names in named.items()
+        argument: [Column(name, held.get(argument)) for name in names] for argument, names in named.items()
     }
 
 
@@ -170,8 +166,10 @@ class Predictions:
     def whole(self, progress: Progress, only: Set[str] | None = None) -> Chunk:
         """Return all records."""
         chunks = [*self.chunks(progress, only)] or [self.no_records()]
-        arrays = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in self._arguments}
-        return {name: self._named(array, self._arguments[name]) for name, array in arrays.items()}
+        return {
+            name: _named(np.concatenate([chunk[name].data for chunk in chunks]), columns)
+            for name, columns in self._arguments.items()
+        }
 
     def no_records(self) -> Chunk:
         """Return a chunk without records."""
@@ -271,12 +269,8 @@ class Predictions:
             else:
                 arrays = [np.full(n, np.nan)] * len(columns)
             array = arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
-            chunk[argument] = self._named(array, columns)
+            chunk[argument] = _named(array, columns)
         return chunk
-
-    def _named(self, array: NDArray[Any], columns: Sequence[Column]) -> Any:
-        """Return an array with the names of its columns, where these may tell something."""
-        return NamedColumns(array, tuple([one.name for one in columns])) if columns[0].is_named else array
 
     def _array(self, cells: Any, column: Column) -> NDArray[Any]:
         if cells.null_count:
@@ -335,6 +329,11 @@ class Predictions:
                 f"{self._path} can't be read: it is damaged or cut off, or not UTF-8, or a row does not have "
                 "as many cells as the header; nothing was spent"
             ) from None
+
+
+def _named(array: NDArray[Any], columns: Sequence[Column]) -> NamedColumns:
+    """Return an array with the names of its columns."""
+    return NamedColumns(array, tuple([one.name for one in columns]))
 
 
 MEDS = {
