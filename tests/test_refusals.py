@@ -697,7 +697,7 @@ ROWS = [
              lambda: dp.private_f1_score(["a", "c"], ["a", "b"], **SAFE, labels=["a", "b"], pos_label="b"),
          ),
          (
-             r"\[0, 1, 2\], which is the default. Pass labels=\[\.\.\.\], one for each column.$",
+             r"\[0, 1, 2\], which is the default. Pass all labels that there may be, such as",
              lambda: dp.private_log_loss([0, 3], S3[:2], **SAFE),
          ),
          (
@@ -968,7 +968,7 @@ ROWS = [
              },
          ),
          ("metric='mse'", {"metric": "r2"}),
-         ("Accuracy, Brier score and area", {"metric": "balanced_accuracy"}),
+         ("What serves is accuracy, log loss", {"metric": "balanced_accuracy"}),
          ("public number of records", {"metric": "roc_auc", **PRIVATE_N}),
          ("takes no sample_weight", {"sample_weight": np.ones(600)}),
          ("takes no mechanism", {"mechanism": "laplace"}),

@@ -187,7 +187,7 @@ def columns_of(data: Any) -> Sequence[Any]:
     for columns in ("get_columns", "itercolumns"):  # polars and pyarrow
         if hasattr(type(data), columns):
             return list(getattr(data, columns)())
-    return list(array_of(data).T)
+    return list(np.asarray(data).T)
 
 
 def number_of_records(container: Any) -> int:
@@ -248,12 +248,7 @@ def _stated(data: Any) -> NDArray[Any]:
     array = np.asarray(data)
     if array.dtype.kind != "M":
         return array
-    if hasattr(type(data), "column_names"):
-        types = data.schema.types
-    elif hasattr(type(data), "columns"):
-        types = list(data.dtypes)
-    else:
-        types = [getattr(data, "dtype", getattr(data, "type", None))]
+    types = [getattr(one, "dtype", getattr(one, "type", None)) for one in columns_of(data)]
     zones = {_has_zone(getattr(one, "value_type", one)) for one in types}
     if len(zones) > 1:
         raise TypeError("Times with and without a time zone make no array.")
@@ -796,6 +791,16 @@ def units_of_persons(codes: NDArray[np.intp], most: int) -> tuple[int, NDArray[n
     place, sizes = _places(codes)
     own = sizes[codes]
     return total, (total // own + (place < total % own)).astype(np.int64)
+
+
+def check_edges(edges: ArrayLike | None) -> Floats | None:
+    """Return the public edges of at least two bins, or None."""
+    if edges is None:
+        return None
+    found = float_block(as_vector(edges, "edges"), "edges") + 0.0  # adding 0 leaves no negative zero
+    if found.size < 3 or not (np.diff(found) > 0).all():
+        raise ValueError("edges must be None or at least three finite numbers in strictly increasing order.")
+    return found
 
 
 def check_multioutput(multioutput: Any, n_outputs: int) -> Literal["raw_values"] | Floats | None:

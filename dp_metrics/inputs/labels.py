@@ -30,25 +30,20 @@ _PASS_LABELS = f"Pass labels, such as predict gives, and not probabilities or sc
 
 def as_listed(labels: Any, name: str) -> NDArray[Any]:
     """Return public labels in the order in which they were listed, each of them as it was."""
-    arrays.refuse_unread(labels)
-    is_list = isinstance(labels, Sequence) and not isinstance(labels, str | bytes)
-    if not is_list and not hasattr(labels, "__array__"):
-        raise ValueError(f"{name} must be a list or a 1d array of the public labels.")
-    if is_list and any(isinstance(arrays.moment_of(label), Moment) for label in labels):
-        return _as_objects(labels)  # NumPy would give all of them one unit
-    array = np.asarray(labels) if is_list else arrays.array_of(labels)
-    if array.ndim != 1 or array.dtype.kind not in "biufUOmM":
+    array = arrays.array_of(labels)
+    # elements as they are, one type for all of them where that is their own
+    plain = np.asarray(array.tolist()) if array.dtype.kind == "O" else array
+    if array.ndim != 1 or plain.ndim != 1 or plain.dtype.kind not in "biufUOmM":
         raise ValueError(
-            f"{name} must be a 1d list or array of the public labels; decode those that are bytes."
+            f"{name} must be a list or a 1d array of the public labels; decode those that are bytes."
         )
     if array.dtype.kind in "mM":
         # pandas lists its own times
         return _as_objects(array if array is labels or not hasattr(labels, "tolist") else labels.tolist())
-    if array.dtype.kind == "O" and any(type(label) is Moment for label in array):
+    if any(type(label) is Moment for label in array):
         raise ValueError(f"{name} holds times with a time zone: pass a list of them.")
-    if array.dtype.kind == "U" and not all(isinstance(label, str) for label in labels):
-        return np.asarray(labels, dtype=object)  # NumPy has made text of numbers
-    return array
+    is_plain = plain.dtype.kind in "biuf" or all(isinstance(label, str) for label in array)
+    return plain if is_plain else array
 
 
 def _as_objects(labels: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
@@ -203,8 +198,6 @@ def _not_among(labels: NDArray[Any], name: str, option: str, label: Any) -> Valu
         hint = f": it is no whole number. {_PASS_LABELS}"
     elif not (are_whole and np.array_equal(labels, np.arange(labels.size))):
         hint = ": pass all labels that there may be."
-    elif labels.size > 2:
-        hint = ", which is the default. Pass labels=[...], one for each column."
     else:
         hint = (
             ", which is the default. Pass all labels that there may be, such as labels=[1, 2] or "
@@ -333,14 +326,9 @@ _SOME = (
     "all labels as labels=[...], or {name} without names, its columns in the order of the sorted labels."
 )
 _UNSORTED = (
-    "labels={labels} is not sorted, and the columns of {name} are not named like labels, so that nobody can "
-    "tell which is which: pass labels=sorted(labels) if they stand in that order, as predict_proba gives "
-    "them, or name them: pd.DataFrame({name}, columns=labels)."
-)
-_ONE_UNSORTED = (
-    "labels={labels} is not sorted, so that nobody can tell to which label the one column of {name} belongs: "
-    "pass pos_label=..., or labels=sorted(labels) if it is that of {last!r}, or a column for each label, "
-    "with their names."
+    "labels={labels} is not sorted, and no names tell which label a column of {name} belongs to: pass "
+    "labels=sorted(labels) if they stand in that order, as predict_proba gives them, the one column being "
+    "that of the last, or name them: pd.DataFrame({name}, columns=labels). Of one column pos_label=... tells."
 )
 _SCORES = "scores, as decision_function or predict_proba gives them, not labels"
 _ONE_OTHER = (
@@ -425,7 +413,7 @@ def _order(
     shown = {"name": name, "labels": reprlib.repr(labels.in_order.tolist())}
     if columns == 1:
         if positive is None and not labels.is_sorted:
-            raise ValueError(_ONE_UNSORTED.format(**shown, last=known[-1]))
+            raise ValueError(_UNSORTED.format(**shown))
         other = known[1] if positive == 0 else known[0]
         # a column named by the number 0 may just as well be the first one of a table
         if len(names) == 1 and isinstance(names[0], str) and names[0] == arrays.name_key(other):

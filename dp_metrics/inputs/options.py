@@ -245,22 +245,6 @@ def check_ddof(ddof: Any) -> float:
     return value
 
 
-def check_edges(edges: Any) -> Floats | None:
-    """Return the public edges of at least two bins, or None."""
-    if edges is None:
-        return None
-    wrong = ValueError("edges must be None or at least three finite numbers in strictly increasing order.")
-    if isinstance(edges, str | bytes):
-        raise wrong
-    try:
-        found = np.asarray(edges, dtype=np.float64) + 0.0  # adding 0 leaves no negative zero
-    except (TypeError, ValueError, OverflowError):
-        raise wrong from None
-    if found.ndim != 1 or found.size < 3 or not np.isfinite(found).all() or not (np.diff(found) > 0).all():
-        raise wrong
-    return found
-
-
 def check_confidence(confidence: Any) -> float:
     """Return the confidence of an interval, strictly between 0 and 1."""
     return float(check_share(confidence, "confidence"))

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from dp_metrics.inputs.arrays import names_of, stated_shape
+from dp_metrics.inputs.arrays import check_edges, names_of, stated_shape
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.models import estimator_type, has_method, known_labels, named_by_labels, response_of
 from dp_metrics.inputs.options import (
@@ -22,7 +22,6 @@ from dp_metrics.inputs.options import (
     as_whole,
     check_bounds,
     check_choice,
-    check_edges,
     check_positive,
 )
 

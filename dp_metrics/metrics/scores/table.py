@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.arrays import Records, Shape, float_block, probability_block
+from dp_metrics.inputs.arrays import Records, Shape, check_edges, float_block, probability_block
 from dp_metrics.inputs.labels import LabelColumns, labels_and_scores
-from dp_metrics.inputs.options import Floats, as_whole, check_edges
+from dp_metrics.inputs.options import Floats, as_whole
 from dp_metrics.mechanisms._laws import Limits, Staircase
 from dp_metrics.metrics.scores import bands, curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import (
