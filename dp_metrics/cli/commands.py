@@ -21,7 +21,7 @@ from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.cli import CommandError, files, tell
 from dp_metrics.cli.demonstration import add_data, demonstrate, writable
-from dp_metrics.cli.files import Column, Columns, Predictions, Progress
+from dp_metrics.cli.files import Column, Columns, Predictions
 from dp_metrics.cli.show import add_limits, add_payer, opened_budget, printed, refusals, show
 from dp_metrics.cli.words import SEVERAL, add_option, add_options, flag, given, metrics_typed, value_of
 from dp_metrics.exceptions import PrivacyBudgetError
@@ -88,13 +88,13 @@ def release(
                 raise CommandError(str(error)) from None
         budget = opened_budget(typed)
         warnings.simplefilter("always", UserWarning)  # the package's own, which tell public things
-        with _bar(typed.predictions.name) as bar, refusals():
+        with refusals():
             if budget is not None and typed.spend_name in budget:  # what is stored, or why it is not served
-                released = call(**records.whole(bar.update, PER_RECORD), accountant=budget, **paid)
+                released = call(**records.whole(PER_RECORD), accountant=budget, **paid)
             elif summarise is not None:
-                released = summarise(records, bar.update, accountant=budget, **paid)
+                released = summarise(records, accountant=budget, **paid)
             else:
-                released = call(**records.whole(bar.update), accountant=budget, **paid)
+                released = call(**records.whole(), accountant=budget, **paid)
     for warning in caught:
         tell("warning", warning.message)
     with printed():
@@ -103,14 +103,6 @@ def release(
         finally:
             show(released, name, typed, budget)
     return released
-
-
-def _bar(name: str) -> Any:
-    """Return a bar of which part of the file has been read, not of rows: their number may be private."""
-    form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
-    settings = {"total": 1.0, "desc": name, "bar_format": form, "file": sys.stderr, "leave": False}
-    # None shows the bar on a terminal only; there may be no standard error
-    return import_extra("tqdm", "cli").tqdm(**settings, disable=True if sys.stderr is None else None)
 
 
 @contextmanager
@@ -237,10 +229,10 @@ def _release_metric(
         n = None if terms.relation.private_n else sys.maxsize
         row.planned(records.shape(row.data, n), options).most_ranks(terms)
 
-    def summarise(records: Predictions, progress: Progress, **paid: Any) -> Any:
+    def summarise(records: Predictions, **paid: Any) -> Any:
         terms = Terms.of(**settings, **paid)
         summary = Summary(row.function, **options).expecting(records.shape(row.data), terms)
-        for chunk in chain([records.no_records()], records.chunks(progress)):
+        for chunk in chain([records.no_records()], records.chunks()):
             summary.update(*[chunk[name] for name in row.data])
         return summary.released(terms)
 

@@ -13,9 +13,10 @@ import csv
 import gzip
 import io
 import re
+import sys
 import textwrap
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -37,8 +38,6 @@ _LARGEST_WHOLE = 2**53
 _IF_TEXT = " (for labels that are text, pass --labels; for groups, --group-labels of text)"
 
 Chunk: TypeAlias = dict[str, NamedColumns]
-Progress: TypeAlias = Callable[[float], object]
-"""Is told which part of the file, from 0 to 1, has been read since it was told last."""
 
 _CSV_BLOCK = 1 << 20  # bytes, and the longest row; the reader looks a few blocks ahead
 _QUOTE = ord('"')
@@ -153,19 +152,26 @@ class Predictions:
         with self._reading():
             self._types = self._csv_types() if is_csv else self._parquet_types()
 
-    def chunks(self, progress: Progress, only: Set[str] | None = None) -> Iterator[Chunk]:
+    def chunks(self, only: Set[str] | None = None) -> Iterator[Chunk]:
         """Yield the records in chunks; the last one has come only if the whole file could be read.
 
         The cells of arguments that are not among those named by `only` are not looked at: in their place are
         numbers of which nothing can be released.
         """
-        with self._reading():
-            for batch in self._batches(progress):
-                yield self._arrays(batch, only)
+        # the bar shows which part of the file has been read, not of rows: their number may be private
+        form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
+        settings = {"total": 1.0, "desc": self._path.name, "bar_format": form, "leave": False}
+        # None shows it on a terminal only; there may be no standard error
+        settings |= {"file": sys.stderr, "disable": True if sys.stderr is None else None}
+        with self._reading(), import_extra("tqdm", "cli").tqdm(**settings) as bar:
+            for batch, part in self._batches():
+                bar.update(part)
+                if batch is not None:
+                    yield self._arrays(batch, only)
 
-    def whole(self, progress: Progress, only: Set[str] | None = None) -> Chunk:
+    def whole(self, only: Set[str] | None = None) -> Chunk:
         """Return all records."""
-        chunks = [*self.chunks(progress, only)] or [self.no_records()]
+        chunks = [*self.chunks(only)] or [self.no_records()]
         return {
             name: _named(np.concatenate([chunk[name].data for chunk in chunks]), columns)
             for name, columns in self._arguments.items()
@@ -200,10 +206,10 @@ class Predictions:
         self._find("" if are_names else f": its first line must hold the names, {marks}")
         return dict.fromkeys(self._columns, self._pa.string())
 
-    def _csv_batches(self, progress: Progress) -> Iterator[Any]:
+    def _csv_batches(self) -> Iterator[tuple[Any, float]]:
         reader = import_extra("pyarrow.csv", "cli")
         mark = _DELIMITERS[self._delimiter]
-        blocks = _checked_blocks(self._path, progress, mark)
+        blocks = _checked_blocks(self._path, mark)
         # no file of Python: the threads of the reader need none, and Python may end before they do
         batches = reader.open_csv(
             self._pa.input_stream(str(self._path), compression="gzip" if _is_packed(self._path) else None),
@@ -219,9 +225,10 @@ class Predictions:
                 strings_can_be_null=True,
             ),
         )
-        for batch, _ in zip_longest(batches, blocks):  # all blocks are checked before the last batch is done
-            if batch is not None:
-                yield batch
+        for batch, part in zip_longest(
+            batches, blocks
+        ):  # all blocks are checked before the last batch is done
+            yield batch, part or 0.0
 
     def _parquet_types(self) -> dict[str, Any]:
         """Return the type of each column that was asked for, once they are found."""
@@ -237,14 +244,13 @@ class Predictions:
                 raise CommandError(f"column {column.name!r} holds {there}: numbers or text are needed")
         return {name: schema.field(name).type for name in self._columns}
 
-    def _parquet_batches(self, progress: Progress) -> Iterator[Any]:
+    def _parquet_batches(self) -> Iterator[tuple[Any, float]]:
         reader = import_extra("pyarrow.parquet", "cli")
         with reader.ParquetFile(self._path, buffer_size=_PARQUET_BUFFER, pre_buffer=False) as file:
             rows = max(file.metadata.num_rows, 1)
             for group in range(file.num_row_groups):  # several at once would be held in memory together
                 for batch in file.iter_batches(_PARQUET_ROWS, row_groups=[group], columns=[*self._columns]):
-                    yield batch
-                    progress(batch.num_rows / rows)
+                    yield batch, batch.num_rows / rows
 
     def _find(self, instead: str = "") -> None:
         """Raise unless each column is there once; say which there are, or something instead."""
@@ -372,8 +378,10 @@ def _unpacked(path: Path, raw: BinaryIO) -> Any:
     return gzip.GzipFile(fileobj=raw) if _is_packed(path) else raw
 
 
-def _checked_blocks(path: Path, progress: Progress, delimiter: str) -> Iterator[None]:
-    """Read a CSV file beside its reader, a block at a time; raise at its end if quotation marks hide rows.
+def _checked_blocks(path: Path, delimiter: str) -> Iterator[float]:
+    """Read a CSV file beside its reader, a block at a time, and yield which part of the file each is.
+
+    It raises at the end if quotation marks hide rows.
 
     A reader takes a quotation mark within a cell as it stands, unless the cell begins with one: then one
     record's mark would swallow the rows up to another's. So each must be at an end of its cell, or doubled.
@@ -394,9 +402,8 @@ def _checked_blocks(path: Path, progress: Progress, delimiter: str) -> Iterator[
             before, after = there[opening[opening > 0] - 1], there[closing[closing < there.size - 1] + 1]
             has_stray |= not np.isin(np.concatenate([before, after]), beside).all()
             marks, last = marks + block.count(b'"'), block[-1:]
-            progress((raw.tell() - told) / size)
+            yield (raw.tell() - told) / size
             told = raw.tell()
-            yield
     if marks % 2:
         raise Refusal(f"{path} has an odd number of quotation marks: it may be cut off; nothing was spent")
     if has_stray:

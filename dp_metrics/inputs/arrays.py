@@ -149,7 +149,7 @@ _PLAIN = (bool, int, float, Fraction, Decimal)
 _NUMPYS_NUMBERS = (np.integer, np.floating, np.bool_)
 _COMPLEX = (complex, np.complexfloating)
 _TEXT = (str, bytes, bytearray, memoryview)
-SEVERAL_COLUMNS = (
+_SEVERAL_COLUMNS = (
     "{} should be a 1d array, got an array of several columns instead: pass one value per record. Where each "
     "column is a question of its own, call the metric once for each, at a part of epsilon."
 )
@@ -362,6 +362,15 @@ def flattened(array: NDArray[Any]) -> NDArray[Any]:
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
+def one_column(array: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return one value per record as an array of shape (n_samples,); raise for several."""
+    check_columns(array, name)
+    array = flattened(array)
+    if array.ndim != 1:
+        raise ValueError(_SEVERAL_COLUMNS.format(name))
+    return array
+
+
 def check_columns(array: NDArray[Any], name: str, expected: str = "1d or 2d") -> None:
     """Raise unless an array has one or two dimensions."""
     if array.ndim not in (1, 2):
@@ -402,10 +411,7 @@ def rows_of(data: Any, rows: NDArray[np.intp] | slice) -> Any:
 
 def as_vector(data: ArrayLike, name: str, no_numbers: str = _NOT_NUMERIC) -> NDArray[Any]:
     """Return one number per record as an array of shape (n_samples,), of which one column is flattened."""
-    array = flattened(as_numbers(data, name, no_numbers))
-    if array.ndim == 2:
-        raise ValueError(SEVERAL_COLUMNS.format(name))
-    return array
+    return one_column(as_numbers(data, name, no_numbers), name)
 
 
 def loss_block(losses: NDArray[Any]) -> Floats:
@@ -682,9 +688,7 @@ def check_sample_weight(
     """
     if sample_weight is None:
         return None
-    weights = flattened(float_block(as_numbers(sample_weight, "sample_weight"), "sample_weight"))
-    if weights.ndim != 1:  # in the words of scikit-learn
-        raise ValueError("Sample weights must be 1D array or scalar")
+    weights = float_block(as_vector(sample_weight, "sample_weight"), "sample_weight")
     if (weights < 0).any():
         raise ValueError("Negative values in data passed to `sample_weight`.")
     if weights.size and not relation.private_n and not weights.any():
@@ -700,9 +704,7 @@ def check_groups(groups: ArrayLike | None) -> NDArray[np.intp] | None:
     """
     if groups is None:
         return None
-    labels = flattened(array_of(groups))
-    if labels.ndim != 1:
-        raise ValueError("groups should be a 1d array, one label per record.")
+    labels = one_column(array_of(groups), "groups")
     if labels.dtype.kind in _COMPARABLE:
         if (labels != labels).any():
             raise ValueError(MISSING.format("groups"))

@@ -148,9 +148,7 @@ class LabelSet:
             # the type of an array is public, so that this one is refused without a record too
             listed = reprlib.repr(self.known.tolist())
             raise ValueError(f"{name} holds {_sorts_of(array)}, which are not in {self.name}={listed}.")
-        y = arrays.flattened(_as_any_labels(array, name))
-        if y.ndim != 1:
-            raise ValueError(arrays.SEVERAL_COLUMNS.format(name))
+        y = arrays.one_column(_as_any_labels(array, name), name)
         return self.known[self.sorted_codes(y, name)] if y.dtype.kind == "O" else y
 
     def codes(self, block: NDArray[Any], name: str) -> NDArray[np.intp]:

@@ -71,7 +71,7 @@ def test_a_budget_pays_for_what_it_can(people, run, refused, monkeypatch):
 def test_in_the_place_of_what_is_not_looked_at_stands_nothing_that_could_be_released():
     Path("data.csv").write_text("y,p,who\n" + "1,2,a\n" * 9)
     columns = files.columns_of({"y_true": ["y"], "y_pred": ["y", "p"], "groups": ["who"]})
-    found = Predictions(Path("data.csv"), columns).whole(lambda part: None, {"groups"})
+    found = Predictions(Path("data.csv"), columns).whole({"groups"})
     assert found["groups"].data.tolist() == ["a"] * 9
     assert np.isnan(found["y_true"].data).all()
     assert np.isnan(found["y_pred"].data).all()

@@ -216,7 +216,7 @@ def test_the_reader_reads_no_file_of_python(monkeypatch):
     )
     path = Path("data.csv")
     path.write_text("y,p\n1,0.5\n0,0.2\n", encoding="utf-8")
-    files.Predictions(path, {"y_true": [files.Column("y")]}).whole(lambda part: None)
+    files.Predictions(path, {"y_true": [files.Column("y")]}).whole()
     assert [type(one) for one in opened] == [pyarrow.OSFile]
 
 
@@ -333,7 +333,7 @@ def test_quotation_marks_stand_at_the_ends_of_a_cell_or_are_doubled(
         wrong = pytest.raises(Refusal, match="quotation marks") if rows in STRAY else contextlib.nullcontext()
         with monkeypatch.context() as patch, wrong:
             patch.setattr(files, "_CSV_BLOCK", block)
-            list(files._checked_blocks(Path("data.csv"), lambda part: None, ","))
+            list(files._checked_blocks(Path("data.csv"), ","))
         if rows in STRAY:
             assert re.search("quotation marks within a cell|can't be read", refused(*MAE, *BUDGET)), rows
         else:
