@@ -58,6 +58,7 @@ _UNITS = {
     "ms": 10**15, "us": 10**12, "ns": 10**9, "ps": 10**6, "fs": 10**3, "as": 1, "generic": 1,
     "Y": 12, "M": 1,
 }  # fmt: skip
+_ODD_DURATIONS = {"generic": "durations without a unit", **dict.fromkeys("YM", "durations in months")}
 # the calendar repeats itself
 _CYCLE_MONTHS, _CYCLE_DAYS = 4800, 146_097
 
@@ -83,9 +84,7 @@ def kind_of_times(dtype: np.dtype[Any]) -> str:
     if dtype.kind == "M":
         return NAIVE
     unit, _ = np.datetime_data(dtype)
-    if unit == "generic":
-        return "durations without a unit"
-    return "durations in months" if unit in ("Y", "M") else "durations"
+    return _ODD_DURATIONS.get(unit, "durations")
 
 
 def moments(times: NDArray[Any], kind: str | None = None) -> NDArray[Any]:
@@ -396,17 +395,6 @@ def float_block(block: NDArray[Any], name: str) -> Floats:
             raise ValueError(MISSING.format(name))
         raise ValueError(TOO_LARGE.format(name))
     return values
-
-
-def rows_of(data: Any, rows: NDArray[np.intp] | slice) -> Any:
-    """Return some of the records, in the form in which they came: lists may hold labels of several types."""
-    if hasattr(data, "iloc"):
-        return data.iloc[rows]
-    if issparse(data):
-        return data.tocsr()[rows]
-    if not hasattr(data, "__getitem__"):
-        data = np.asarray(data)
-    return data[rows] if isinstance(rows, slice) or hasattr(data, "shape") else [data[row] for row in rows]
 
 
 def as_vector(data: ArrayLike, name: str, no_numbers: str = _NOT_NUMERIC) -> NDArray[Any]:

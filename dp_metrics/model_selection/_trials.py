@@ -392,7 +392,7 @@ def score_of(
                 response = as_float64(response)
             if arrays.number_of_records(y_val) == 0:
                 # the metric refuses of one record what it would refuse of any
-                release_score(scorer, labels, method, response, arrays.rows_of(_sliceable(y), slice(1)))
+                release_score(scorer, labels, method, response, _first(_sliceable(y), 1))
                 response = response[1:]
             score = release_score(scorer, labels, method, response, y_val, sample_weight_val)
     except KeyboardInterrupt:  # the user interrupts, and sees where the search was
@@ -477,11 +477,18 @@ def check_data(
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: X and y are empty.")
     check_records(X, X_val, allow_nan=allow_nan)
     if n_validation == 0:
-        X_val, y_val = arrays.rows_of(X, slice(1)), arrays.rows_of(_sliceable(y), slice(0))
+        X_val, y_val = _first(X, 1), _first(_sliceable(y), 0)
     data = X, y, X_val, y_val, sample_weight_val
     if arrays.quietly(copy.deepcopy, data) is None:
         raise TypeError("X, y, X_val, y_val and the weights must be such that copy.deepcopy can copy them.")
     return data
+
+
+def _first(records: Any, count: int) -> Any:
+    """Return the first records, in the form in which they came."""
+    if hasattr(records, "iloc"):
+        return records.iloc[:count]
+    return (records.tocsr() if issparse(records) else records)[:count]
 
 
 def _sliceable(y: Any) -> Any:
