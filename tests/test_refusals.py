@@ -648,10 +648,10 @@ ROWS = [
      [len, None, 3, ["mse"], partial(dp.private_mse, [1.0])]),
     # records
     (lambda y: dp.private_accuracy_score(y, np.array([0.0, 1.0, 0.0], dtype=y.dtype), **SAFE),
-     ValueError, "whole|compared",
+     ValueError, "whole|compared|y_true holds other objects",
      [np.array([98765.5, 1, 0]), np.array([98765.5, 1, 0], object), np.array([Odd(), 1, 0], object)]),
     (lambda y, labels: dp.private_log_loss(y, [0.5] * len(y), **SAFE, labels=labels),
-     ValueError, "label|NaN|0 sample|numeric|1d array", [
+     ValueError, "label|NaN|0 sample|numeric|1d (or 2d )?array", [
          ([0, 2], [0, 1]), ([-1, 0], [0, 1]), ([0.5, 0], [0, 1]), (["egg", "ham"], ["ham", "spam"]),
          ([None, "ham"], ["ham", "spam"]), ([1, "ham"], ["ham", "spam"]),
          ([["x"], {"y": 1}], ["ham", "spam"]), ([NAN, 0.0], [0, 1]), (["0", "1"], [0, 1]),

@@ -370,10 +370,10 @@ def one_column(array: NDArray[Any], name: str) -> NDArray[Any]:
     return array
 
 
-def check_columns(array: NDArray[Any], name: str, expected: str = "1d or 2d") -> None:
+def check_columns(array: NDArray[Any], name: str) -> None:
     """Raise unless an array has one or two dimensions."""
     if array.ndim not in (1, 2):
-        raise ValueError(f"{name} should be a {expected} array, got a {array.ndim}d array instead.")
+        raise ValueError(f"{name} should be a 1d or 2d array, got a {array.ndim}d array instead.")
 
 
 BLOCK_BITS = 15

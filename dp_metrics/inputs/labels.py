@@ -21,7 +21,7 @@ from dp_metrics.inputs.options import as_whole
 
 _EXACT_AS_FLOATS = 2**53
 _ORDINARY = {str, int, bool}
-_NUMBERS, _TEXT, _BYTES = "numbers", "text", "bytes"
+_SORTS: dict[str, tuple[type, ...]] = {"text": (str,), "bytes": (bytes,), "numbers": (Number, np.bool_)}
 _ZONES = "{} holds {}, and {} {}: nobody can tell which are the same. Give all a time zone, or none."
 _CANNOT = "Classification metrics can't handle {}"
 _OF_PROBABILITIES = "To compare probabilities use log_loss or brier_score."
@@ -144,7 +144,8 @@ class LabelSet:
             if array.dtype.kind in "mM":
                 raise ValueError(no_numbers)
             return arrays.as_vector(array, name, no_numbers)
-        if array.dtype.kind in "biufcUmM" and _sorts_of(array) not in map(_sort_in_arrays, self.known):
+        sorts = np.ravel(_sorts_of(_with_moments(self.known)))
+        if array.dtype.kind in "biufcUmM" and _sorts_of(array) not in sorts:
             # the type of an array is public, so that this one is refused without a record too
             listed = reprlib.repr(self.known.tolist())
             raise ValueError(f"{name} holds {_sorts_of(array)}, which are not in {self.name}={listed}.")
@@ -239,10 +240,7 @@ def _check_same_sorts(true: NDArray[Any], pred: NDArray[Any]) -> None:
     of_true, of_pred = (sorts[differs][0] for sorts in both)
     if {of_true, of_pred} == {arrays.NAIVE, arrays.ZONED}:
         raise ValueError(_ZONES.format("y_true", of_true, "y_pred", of_pred))
-    if {of_true, of_pred} == {_NUMBERS, _TEXT}:
-        raise ValueError("Mix of label input types (string and number)")
-    kinds = "bytes" if _BYTES in (of_true, of_pred) else "dates, times or durations"
-    raise ValueError(f"Mix of label input types ({kinds}, and others)")
+    raise ValueError(f"Mix of label input types: y_true holds {of_true}, and y_pred {of_pred}.")
 
 
 def _sorts_of(labels: NDArray[Any]) -> Any:
@@ -250,27 +248,17 @@ def _sorts_of(labels: NDArray[Any]) -> Any:
     if labels.dtype.kind in "mM":
         return arrays.kind_of_times(labels.dtype)
     if labels.dtype.kind != "O":
-        return _TEXT if labels.dtype.kind == "U" else _NUMBERS
+        return "text" if labels.dtype.kind == "U" else "numbers"
     objects = labels.ravel().tolist()
-    kinds = set(map(type, objects))
-    of_type = {
-        kind: _TEXT if issubclass(kind, str) else _BYTES if issubclass(kind, bytes) else _NUMBERS
-        for kind in kinds
-    }
-    if Moment not in kinds and len({*of_type.values()}) == 1:
-        return of_type[kinds.pop()]
+    of_type = {kind: _sort_of_type(kind) for kind in set(map(type, objects))}
+    if Moment not in of_type and len({*of_type.values()}) == 1:
+        return of_type[type(objects[0])]
     sorts = [one.kind if type(one) is Moment else of_type[type(one)] for one in objects]
     return _as_objects(sorts).reshape(labels.shape)
 
 
-def _sort_in_arrays(label: Any) -> str:
-    """Return of which sort are the arrays of one type that may hold a public label."""
-    read = arrays.moment_of(label)
-    if type(read) is Moment:
-        return read.kind
-    if arrays.is_a(label, str):
-        return _TEXT
-    return _NUMBERS if arrays.is_a(label, Number) else ""
+def _sort_of_type(kind: type) -> str:
+    return next((sort for sort, types in _SORTS.items() if issubclass(kind, types)), "other objects")
 
 
 def _as_any_labels(data: Any, name: str) -> NDArray[Any]:
@@ -282,7 +270,7 @@ def _as_any_labels(data: Any, name: str) -> NDArray[Any]:
     array = arrays.array_of(data)
     if array.dtype.kind not in "biufUmM":
         array = array.astype(object)
-    arrays.check_columns(array, name, "1d")
+    arrays.check_columns(array, name)
     return array
 
 

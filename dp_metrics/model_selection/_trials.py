@@ -155,7 +155,7 @@ def read_response(response: Any, method: str, classes: Any, y: Any) -> Any:
     Parameters
     ----------
     response : array-like
-        What the model responded. A sparse matrix is returned as it is.
+        What the model responded. A sparse matrix is no array of records, and every metric refuses it.
     method : str
         By which of its methods.
     classes : ndarray or None
@@ -163,8 +163,6 @@ def read_response(response: Any, method: str, classes: Any, y: Any) -> Any:
     y : array-like
         Public targets, which tell the columns of predictions.
     """
-    if issparse(response):
-        return response
     records = response
     if not isinstance(response, list | tuple):
         records = np.asarray(response)
@@ -229,8 +227,6 @@ def valid_response(metric: partial[Any], response: Any, y: Any, labels: Any = No
     labels : array-like or None, default=None
         The public label set, for a metric that takes no other labels: those become its first. None: 0 and 1.
     """
-    if issparse(response):
-        return response  # every metric of this package refuses a sparse response, whatever it holds
     row = metric_of(metric)
     array = np.asarray(response)
     if wants_probabilities(metric):

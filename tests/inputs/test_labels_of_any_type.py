@@ -195,7 +195,9 @@ def test_sorts_of_labels_are_never_equal(other):
 def test_bytes_are_equal_to_bytes_only(other):
     """A file of HDF5 may give text so: it would be wrong in every record."""
     true, pred = [b"a"] * 50, [other] * 50
-    assert_refused(dp.private_accuracy_score, (true, pred), ValueError, "bytes, and others", epsilon=1.0)
+    assert_refused(
+        dp.private_accuracy_score, (true, pred), ValueError, "y_true holds bytes, and y_pred", epsilon=1.0
+    )
     assert dp.private_accuracy_score(true, true, epsilon=1e6) > 0.99
 
 
