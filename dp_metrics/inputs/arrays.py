@@ -46,7 +46,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from dp_metrics.inputs.options import Floats, Relation, check_count, check_flag
+from dp_metrics.inputs.options import Floats, Relation, check_choice, check_count, check_flag
 
 TIMES = (np.datetime64, np.timedelta64)
 _OBJECTS_OF_TIME = (date, timedelta, *TIMES)
@@ -627,8 +627,6 @@ def check_same_columns(shape: Shape) -> None:
 
 def names_of(data: Any) -> Sequence[Any]:
     """Return the names of the columns of a data frame, or of one column; none if there are no names."""
-    if isinstance(data, np.ndarray | list | tuple):
-        return []
     # The type is asked, because an attribute of a pandas object may be one of its columns. In pyarrow, where
     # the columns are the data themselves, the names are column_names; pandas and polars have columns only.
     for attribute in ("column_names", "columns"):
@@ -664,7 +662,6 @@ def unstated_columns(shape: Shape, *, remedy: str) -> str | None:
 NO_WEIGHT = "Sample weights must contain at least one non-zero number."
 _MOST_RECORDS = 1 << 53
 _COMPARABLE = "biufcSUmM"  # kinds of arrays whose elements NumPy compares as Python does
-_AVERAGES = ("raw_values", "uniform_average")
 
 
 def check_sample_weight(
@@ -801,10 +798,7 @@ def check_multioutput(multioutput: Any, n_outputs: int) -> Literal["raw_values"]
                 "multioutput='variance_weighted' weights the outputs by their variances, which are private: "
                 "pass weights that do not depend on the data."
             )
-        if multioutput not in _AVERAGES:
-            raise ValueError(
-                f"Allowed 'multioutput' string values are {_AVERAGES}. You provided {multioutput=!r}"
-            )
+        check_choice(multioutput, "multioutput", ("raw_values", "uniform_average"))
         return "raw_values" if multioutput == "raw_values" else None
     if multioutput is None:
         return None

@@ -114,16 +114,13 @@ def _as_table(records: Any) -> Any:
     """Return records as a data frame, a sparse matrix or an array; of a list, each element as it is."""
     if issparse(records):
         return records.tocsr()
-    if hasattr(records, "columns") or hasattr(records, "dtype"):
-        return records if hasattr(records, "columns") else np.asarray(records)
-    try:
-        array = np.asarray(records)
-        if array.dtype.kind in "biuf":
-            return array
-        array = np.asarray(records, dtype=object)  # one string would make all other elements strings
-    except Exception:  # records of several shapes, or an object that raises what it likes
-        array = np.fromiter(records, dtype=object, count=len(records))
-    return array
+    if hasattr(records, "columns"):
+        return records
+    if hasattr(records, "dtype"):
+        return np.asarray(records)
+    with contextlib.suppress(Exception):  # records of several shapes, or an object that raises what it likes
+        return np.asarray(records, dtype=object)  # one string would make all other elements strings
+    return np.fromiter(records, dtype=object, count=len(records))
 
 
 def _held(column: NDArray[Any]) -> set[str]:
