@@ -8,7 +8,7 @@ import pytest
 from helpers import loop_over
 
 from dp_metrics.metrics.labels.confusion import Confusion, ratio_cells
-from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, whole
+from dp_metrics.metrics.labels.layouts import matrix_layout, whole
 from dp_metrics.quantities.tables import NoisyCounts
 from dp_metrics.release.count_limits import NoisyRatio, noise_limits, ratio_limits
 from dp_metrics.release.released import PopulationQuestion
@@ -27,7 +27,7 @@ RATIOS = {
 def test_noisy_counts_of_groups_are_added_up_before_any_is_made_plausible(labels, n):
     layout, groups = matrix_layout(labels), 4
     noisy = np.random.default_rng(labels).integers(-6, 9, (groups, layout.good.size))
-    assert sum(count for count, _ in layout.in_groups(groups).cells) == noisy.size
+    assert layout.in_groups(groups).good.size == noisy.size
     found = layout.in_groups(groups).counts(noisy.ravel().tolist(), n)
     wanted = layout.counts(noisy.sum(axis=0).tolist(), n)
     for kind in ("right", "missed", "wrong", "n"):
@@ -62,7 +62,7 @@ def test_limits_of_all_groups_are_those_of_the_sums_of_their_counts(ratio):
 
 def test_records_are_counted_twice_within_a_group_only():
     """Of four labels a record that is wrong is in two counts, so that not every ratio has the law of one."""
-    layout = of_each_label(4, "missed", "wrong")
+    layout = matrix_layout(4)
     assert ratio_cells(layout, RATIOS["accuracy"]) is not None
     for groups in (1, 2):
         both = ratio_cells(layout.in_groups(groups), lambda x: (x.right, x.missed + x.wrong[::-1]))

@@ -19,7 +19,7 @@ import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Geometric
-from dp_metrics.metrics.labels.layouts import Counts, Ratio, of_each_label
+from dp_metrics.metrics.labels.layouts import Counts, Layout, Ratio
 from dp_metrics.quantities import tables as count_table
 from dp_metrics.quantities.base import Totals
 from dp_metrics.quantities.tables import (
@@ -41,7 +41,7 @@ def law_of(counts, cells, is_partition, epsilon=Fraction(1), relation=Relation.R
 
 def test_as_many_records_are_missed_as_are_wrong_which_makes_mean_recalls_more_accurate():
     """A record that is wrong is both; where n is public, the supports of all labels add up to it."""
-    layout, rng = of_each_label(5, "missed", "wrong"), np.random.default_rng(0)
+    layout, rng = Layout(("right", "missed", "wrong"), 5), np.random.default_rng(0)
     for n, spread in itertools.product((0, 12, 500, None), (1.0, 30.0, 1e15)):
         counts = layout.counts([int(z) for z in rng.normal(20, spread, 15)], n)
         assert min(counts.right.min(), counts.missed.min(), counts.wrong.min()) >= 0
@@ -49,7 +49,7 @@ def test_as_many_records_are_missed_as_are_wrong_which_makes_mean_recalls_more_a
         for of_labels in (counts.true, counts.predicted):
             assert of_labels.sum() == pytest.approx(counts.n if n is None else n)
     matrix = np.full((10, 10), 1) + np.diag(np.full(10, 90))
-    layout, errors = of_each_label(10, "missed", "wrong"), []
+    layout, errors = Layout(("right", "missed", "wrong"), 10), []
     exact, n = layout.of(matrix), int(matrix.sum())
     for z in np.rint(rng.laplace(scale=np.repeat([2.0, 4.0], [10, 20]), size=(500, 30))):
         noisy = plausible_counts(exact + z, layout.cells, n).reshape(3, 10)

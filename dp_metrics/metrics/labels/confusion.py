@@ -65,11 +65,10 @@ def ratio_cells(
 
 def _is_once(layout: Layout, cells: Sequence[int]) -> bool:
     """Return whether no record is in two of these counts: of a label, or of one kind of error of all."""
-    labels = int(np.count_nonzero(layout.good > 0)) // layout.groups
-    cells = [cell % (layout.good.size // layout.groups) for cell in cells]  # no record is in two groups
-    kinds = {cell // labels for cell in cells if layout.good[cell] < 0}
-    is_either = layout.read(np.ones(layout.good.size)).either is not None
-    return len({cell % labels for cell in cells}) == 1 or (len(kinds) == 1 and not is_either)
+    # no record is in two groups
+    found = [divmod(cell % (layout.good.size // layout.groups), layout.labels) for cell in cells]
+    kinds = {layout.kinds[kind] for kind, _ in found} - {"right"}
+    return len({label for _, label in found}) == 1 or (len(kinds) == 1 and kinds != {"either"})
 
 
 def rates_of_two_labels(counts: Counts) -> tuple[Floats, Floats]:
@@ -335,7 +334,7 @@ class Confusion:
 
     def _of_two(self, noise: NoisyCounts, n: int | None) -> list[NoisyRatio] | None:
         """Return the three shares that tell the whole matrix of two labels, if that is released."""
-        if self.labels.size != 2 or self.layout.read(np.zeros(self.layout.good.size)).matrix is None:
+        if self.labels.size != 2 or not self.layout.has_matrix:
             return None
         return self._ratios(rates_of_two_labels, noise, n)
 
@@ -394,7 +393,8 @@ class Confusion:
         from scipy.special import ndtri  # scikit-learn depends on scipy; slow to import
 
         layout, lowest = self.layout, self.lowest
-        weights = np.repeat([float(weight) for _, weight in layout.cells], [size for size, _ in layout.cells])
+        runs = layout.cells * layout.groups
+        weights = np.repeat([float(weight) for _, weight in runs], [size for size, _ in runs])
         unit = np.eye(1, layout.good.size)[0]
         cells, told = (
             [kind for kind in (of.right, of.missed, of.wrong, of.either) if kind is not None]

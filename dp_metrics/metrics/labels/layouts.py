@@ -5,10 +5,9 @@ says which sums of these counts are released, and `Counts` holds what they tell 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -70,9 +69,16 @@ class Counts:
         """Records predicted to have the label."""
         return self.right + self.wrong
 
+    @property
+    def errors(self) -> Floats:
+        """Records with the label, or predicted to have it, but not both."""
+        return self.missed + self.wrong if self.either is None else self.either
+
 
 PartsOf: TypeAlias = Callable[[Counts], tuple[Floats, Floats]]
 """Of counts, the A and the B of a metric A / (A + B), or of several."""
+
+_RIGHT = ("right", "correct", "true", "predicted")
 
 
 @dataclass(frozen=True)
@@ -81,33 +87,93 @@ class Layout:
 
     Parameters
     ----------
-    cells : tuple of (int, Fraction)
-        Weights of the counts, as in `TableOf`.
-    is_partition : bool
-        Whether each record is in exactly one count.
-    of : callable
-        The counts, from the confusion matrix.
-    reader : callable
-        What noisy counts tell, from counts that are at least 0.
-    good : ndarray of shape (n_cells,)
-        1 for counts of right records, -1 for counts of errors, 0 for counts that tell nothing of a label.
+    kinds : tuple of str
+        What is counted, one kind after the other: "matrix", each pair of labels, alone; or of each label the
+        records that are "right", "missed", "wrong", or "either" of both, or have it as the "true" or the
+        "predicted" one; or all that are "correct". Behind counts that have no record in common stand the
+        "others", or the "rest" where these tell nothing.
+    labels : int, default=1
+        Number of labels of which each is counted.
+    place : int or None, default=None
+        The place of the one label that is counted; None: all are.
     groups : int, default=1
         For how many groups of records these counts stand one after the other.
     places : ndarray of shape (n_cells,) or None, default=None
         In which place each is added up before they are read; None: each has a place of its own.
+
+    Notes
+    -----
+    A record that is right is in one count, of weight 1. One that is wrong is missed with one label and wrong
+    with another: of both together each has the weight 1/2, of one alone the weight 1. For the same reason
+    both have one sum, which noisy counts are given too: of 10 labels that takes a third to a half off the
+    error of mean recalls and precisions.
     """
 
-    cells: Cells
-    is_partition: bool
-    of: Callable[[NDArray[np.int64]], NDArray[np.int64]]
-    reader: Callable[[Floats], Counts]
-    good: NDArray[np.int64]
+    kinds: tuple[str, ...]
+    labels: int = 1
+    place: int | None = None
     groups: int = 1
     places: NDArray[np.intp] | None = None
 
+    @property
+    def has_matrix(self) -> bool:
+        """Whether the counts are those of the matrix."""
+        return self.kinds == ("matrix",)
+
+    @property
+    def is_partition(self) -> bool:
+        """Whether each record is in exactly one count."""
+        is_twice = "either" in self.kinds or {"missed", "wrong"} <= {*self.kinds}
+        return self.place is not None or not is_twice
+
+    @property
+    def good(self) -> NDArray[np.int64]:
+        """1 for counts of right records, -1 for those of errors, 0 for those that tell nothing of a label."""
+        of_kinds = [1 if kind in _RIGHT else -(kind != "rest") for kind in self.kinds]
+        good = np.repeat(of_kinds, self.labels)
+        if self.has_matrix:
+            good = 2 * np.eye(self.labels, dtype=np.int64).ravel() - 1
+        return good if self.places is None else good[self.places]
+
+    @property
+    def cells(self) -> Cells:
+        """Weights of the counts of one group, as in `TableOf`."""
+        size = self.good.size // self.groups
+        if self.is_partition:
+            return ((size, Fraction(1)),)
+        return ((self.labels, Fraction(1)), (size - self.labels, Fraction(1, 2)))
+
+    def of(self, matrix: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the counts, from the confusion matrix."""
+        right, true, predicted = np.diag(matrix), matrix.sum(axis=1), matrix.sum(axis=0)
+        told = {"right": right, "true": true, "predicted": predicted}
+        told |= {"missed": true - right, "wrong": predicted - right, "either": true + predicted - 2 * right}
+        if self.place is not None:
+            told = {kind: counts[[self.place]] for kind, counts in told.items()}
+        told |= {"matrix": matrix.ravel(), "correct": right.sum(keepdims=True)}
+        others = matrix.sum() - sum(told[kind].sum() for kind in self.kinds if kind in told)
+        return np.concatenate([told.get(kind, [others]) for kind in self.kinds])
+
     def read(self, x: Floats) -> Counts:
         """Return what counts tell that are at least 0."""
-        return self.reader(x if self.places is None else np.bincount(self.places, x).astype(np.float64))
+        if self.places is not None:
+            x = np.bincount(self.places, x).astype(np.float64)
+        if self.has_matrix:
+            matrix = x.reshape(self.labels, -1)
+            right = np.diag(matrix)
+            missed, wrong = (np.maximum(matrix.sum(axis=axis) - right, 0.0) for axis in (1, 0))
+            return Counts(right=right, missed=missed, wrong=wrong, matrix=matrix, n=float(x.sum()))
+        x = x.reshape(len(self.kinds), -1)
+        told, weight = dict(zip(self.kinds, x, strict=True)), float(self.cells[-1][1])
+        n = float(x[0].sum() + weight * x[1:].sum())
+        told.pop("rest", None)
+        if "others" not in told:
+            return Counts(n=n, **told)
+        others = told.pop("others")
+        ((kind, right),) = told.items()
+        # of shares nothing tells which records are right: as if all were that have the label
+        errors = others if kind == "correct" else np.zeros(1)
+        return Counts(right=right, missed=errors, wrong=errors, n=n)
 
     def counts(self, noisy: Any, n: int | None) -> Counts:
         """Return what noisy counts tell, given the number of records if that is public."""
@@ -120,18 +186,11 @@ class Layout:
         but sums is read. If each small count were made 0 or more first, every sum would be too large.
         """
         sums = saturated_counts(noisy).reshape(self.groups, -1).sum(axis=0)
-        cells = self.cells[: len(self.cells) // self.groups]
-        return np.tile(plausible_counts(sums, cells, n) / self.groups, self.groups)
+        return np.tile(plausible_counts(sums, self.cells, n) / self.groups, self.groups)
 
     def in_groups(self, groups: int) -> "Layout":
         """Return the layout of the counts of so many groups, which tells of all records together."""
-        return replace(
-            self,
-            cells=self.cells * groups,
-            good=np.tile(self.good, groups),
-            groups=groups,
-            places=np.tile(np.arange(self.good.size), groups),
-        )
+        return replace(self, groups=groups, places=np.tile(np.arange(self.good.size), groups))
 
 
 def right_or_wrong(place: int = 0) -> Layout:
@@ -139,19 +198,7 @@ def right_or_wrong(place: int = 0) -> Layout:
 
     A quantity that has both counts without a confusion matrix may have the others first.
     """
-    of, read = partial(_with_others, of=np.trace), partial(_read_right, place=place)
-    return Layout(((2, Fraction(1)),), True, of, read, np.where(np.arange(2) == place, 1, -1))
-
-
-def _with_others(matrix: NDArray[np.int64], of: Callable[[NDArray[np.int64]], Any]) -> NDArray[np.int64]:
-    """Return counts of which no two have a record in common, and that of all other records."""
-    counts = np.atleast_1d(of(matrix))
-    return np.append(counts, matrix.sum() - counts.sum())
-
-
-def _read_right(x: Floats, place: int) -> Counts:
-    right, others = x[[place]], x[[1 - place]]
-    return Counts(right=right, missed=others, wrong=others, n=float(x.sum()))
+    return Layout(("others", "correct") if place else ("correct", "others"))
 
 
 def check_matrix(labels: int) -> None:
@@ -167,91 +214,13 @@ def check_matrix(labels: int) -> None:
 def whole(labels: int) -> Layout:
     """Return the layout of the confusion matrix."""
     check_matrix(labels)
-    good = 2 * np.eye(labels, dtype=np.int64).ravel() - 1
-    return Layout(((labels**2, Fraction(1)),), True, np.ravel, partial(_read_matrix, labels=labels), good)
+    return Layout(("matrix",), labels)
 
 
-def _read_matrix(x: Floats, labels: int) -> Counts:
-    matrix = x.reshape(labels, labels)
-    right = np.diag(matrix)
-    return Counts(
-        right=right,
-        missed=np.maximum(matrix.sum(axis=1) - right, 0.0),
-        wrong=np.maximum(matrix.sum(axis=0) - right, 0.0),
-        matrix=matrix,
-        n=float(x.sum()),
-    )
-
-
-def matrix_layout(labels: int) -> Layout:
-    """Return the cheapest layout that tells everything about each label."""
-    return whole(labels) if labels <= MOST_MATRIX_LABELS else of_each_label(labels, "missed", "wrong")
-
-
-def of_each_label(labels: int, *errors: str) -> Layout:
-    """Return the layout of the right records of each label, and of its errors.
-
-    Parameters
-    ----------
-    labels : int
-        Number of labels.
-    *errors : {"missed", "wrong", "either"}
-        One of them; or "missed" and "wrong".
-
-    Notes
-    -----
-    A record that is right is in one count, of weight 1. One that is wrong is missed with one label and wrong
-    with another: of both together each has the weight 1/2, of one alone the weight 1. For the same reason
-    both have one sum, which noisy counts are given too: of 10 labels that takes a third to a half off the
-    error of mean recalls and precisions.
-    """
-    alone = len(errors) == 1 and errors[0] != "either"
-    weight = Fraction(1, 1 if alone else 2)
-    cells = ((labels, Fraction(1)), (labels * len(errors), weight))
-    return Layout(
-        ((2 * labels, Fraction(1)),) if alone else cells,
-        alone,
-        partial(_of_labels, kinds=("right", *errors)),
-        partial(_read_kinds, kinds=("right", *errors), weight=float(weight)),
-        np.repeat([1, *(-1 for _ in errors)], labels),
-    )
-
-
-def _of_labels(
-    matrix: NDArray[np.int64], kinds: Sequence[str], place: int | None = None
-) -> NDArray[np.int64]:
-    """Return the counts of these kinds, of each label or of the one in this place."""
-    right, true, predicted = np.diag(matrix), matrix.sum(axis=1), matrix.sum(axis=0)
-    missed, wrong = true - right, predicted - right
-    counts = {"right": right, "missed": missed, "wrong": wrong, "either": missed + wrong}
-    counts |= {"true": true, "predicted": predicted}
-    return np.concatenate([counts[kind] if place is None else counts[kind][[place]] for kind in kinds])
-
-
-def _read_kinds(x: Floats, kinds: Sequence[str], weight: float = 1.0) -> Counts:
-    """Return counts that stand one kind after the other, right ones first; of errors each has this weight."""
-    x = x.reshape(len(kinds), -1)
-    named: dict[str, Any] = dict(zip(kinds, x, strict=True))
-    named.pop("others", None)
-    return Counts(n=float(x[0].sum() + weight * x[1:].sum()), **named)
-
-
-def of_one_label(place: int, errors: str) -> Layout:
-    """Return the layout of the right records of one label, of its errors of this kind, and of the others."""
-    of = partial(_with_others, of=partial(_of_labels, kinds=("right", errors), place=place))
-    read = partial(_read_kinds, kinds=("right", errors, "others"))
-    return Layout(((3, Fraction(1)),), True, of, read, np.array([1, -1, 0]))
-
-
-def with_label(place: int, kind: str) -> Layout:
-    """Return the layout of the records of which one label is the "true" one, or "predicted", and others."""
-    of = partial(_with_others, of=partial(_of_labels, kinds=(kind,), place=place))
-    return Layout(((2, Fraction(1)),), True, of, _read_all_right, np.array([1, -1]))
-
-
-def _read_all_right(x: Floats) -> Counts:
-    """Return counts of one label, as if all records with it were right: nothing tells which are."""
-    return Counts(right=x[:1], missed=np.zeros(1), wrong=np.zeros(1), n=float(x.sum()))
+def matrix_layout(labels: int, kinds: tuple[str, ...] = ("right", "missed", "wrong")) -> Layout:
+    """Return the cheapest layout that tells these kinds of counts of each label; by default everything."""
+    found = Layout(kinds, labels)
+    return found if found.is_partition or labels > MOST_MATRIX_LABELS else whole(labels)
 
 
 _OF_WHAT = {"true": 1, "pred": 0, "all": None}
@@ -282,17 +251,31 @@ def normalized(counts: Counts, *, normalize: str | None, others: Floats | None =
     return np.divide(matrix, total, out=np.zeros_like(matrix), where=total > 0)
 
 
-_RATIOS = {
-    "precision": (1, "wrong"),
-    "recall": (1, "missed"),
-    "f1": (2, "either"),
-    "jaccard": (1, "either"),
-    "specificity": (1, "wrong"),
+_TOLD = {
+    "precision": ("right", "wrong"),
+    "recall": ("right", "missed"),
+    "f1": ("right", "either"),
+    "jaccard": ("right", "either"),
+    "specificity": ("right", "missed", "wrong"),
+    "selection_rate": ("predicted",),
+    "prevalence": ("true",),
 }
-"""How often A counts a right record, and which errors are in B; specificity tells its A itself."""
+"""Of each ratio the fewest kinds of counts of a label that tell it."""
 
-SHARES = {"selection_rate": "predicted", "prevalence": "true"}
-"""Of each share of all records: which of a record's two labels is the one that is asked for."""
+_PARTS: Mapping[str, PartsOf] = {
+    "precision": lambda counts: (counts.right, counts.wrong),
+    "recall": lambda counts: (counts.right, counts.missed),
+    "f1": lambda counts: (2 * counts.right, counts.errors),
+    "jaccard": lambda counts: (counts.right, counts.errors),
+    # each record is a negative of all labels but its own
+    "specificity": lambda counts: (counts.n - counts.true - counts.wrong, counts.wrong),
+    "selection_rate": lambda counts: (counts.predicted, counts.n - counts.predicted),
+    "prevalence": lambda counts: (counts.true, counts.n - counts.true),
+}
+"""Of each ratio its A and its B for each label."""
+
+SHARES = ("selection_rate", "prevalence")
+"""Of all records those that have, or are predicted to have, the label that is asked for."""
 
 
 @dataclass(frozen=True)
@@ -302,7 +285,7 @@ class Ratio:
     Parameters
     ----------
     kind : str
-        One of `_RATIOS` or `SHARES`.
+        One of `_PARTS`.
     average : str or None, default="macro"
         As in `private_f1_score`; "binary" of `SHARES`.
     labels : int, default=0
@@ -348,40 +331,26 @@ class Ratio:
 
     def layout(self) -> Layout:
         """Return the fewest counts that determine it; see tables of counts in the documentation's theory."""
-        if self.is_share:
-            return with_label(self.place, SHARES[self.kind])
-        errors = _RATIOS[self.kind][1]
+        told = _TOLD[self.kind]
         if self.average == "binary":
-            return of_one_label(self.place, errors)
+            return Layout((*told, "others" if self.is_share else "rest"), place=self.place)
         if self._is_accuracy:  # or a function of it
             return right_or_wrong()
-        if self.average == "weighted" or self.kind == "specificity":
-            return matrix_layout(self.labels)
-        if errors == "either" and self.labels <= MOST_MATRIX_LABELS:
-            return whole(self.labels)
-        return of_each_label(self.labels, errors)
+        return matrix_layout(self.labels, _TOLD["specificity"] if self.average == "weighted" else told)
 
     def parts(self, counts: Counts) -> tuple[Floats, Floats]:
         """Return the A and the B of each ratio."""
-        if self.is_share:
-            have = self._own(getattr(counts, SHARES[self.kind]))
-            return have, counts.n - have
-        factor, errors = _RATIOS[self.kind]
-        right, others = factor * counts.right, getattr(counts, errors)
-        if others is None:  # how often either happened is the sum
-            others = counts.missed + counts.wrong
-        if self.kind == "specificity":  # each record is a negative of all labels but its own
-            is_micro = self.average == "micro"
-            others = others.sum(keepdims=True) if is_micro else others
-            negatives = np.array([(self.labels - 1) * counts.n]) if is_micro else counts.n - counts.true
-            return negatives - others, others
+        a, b = _PARTS[self.kind](counts)
         if self.average == "binary":
-            return self._own(right), self._own(others)
-        if self.average == "micro":
-            return right.sum(keepdims=True), others.sum(keepdims=True)
-        if self._is_accuracy:
-            return right.sum(keepdims=True), counts.n - right.sum(keepdims=True)
-        return right, others
+            return self._own(a), self._own(b)
+        if not self._is_accuracy:
+            return a, b
+        a, b = a.sum(keepdims=True), b.sum(keepdims=True)
+        if self.average == "weighted":
+            b = counts.n - a
+        elif self.kind == "specificity":
+            a = (self.labels - 1) * counts.n - b
+        return a, b
 
     def _own(self, of_labels: Floats) -> Floats:
         """Return the number of the label, where those of others are known too."""
@@ -404,8 +373,8 @@ class Ratio:
         """Return the number of records that each ratio is a share of."""
         if self.is_share or (self._is_accuracy and self.kind != "specificity"):
             return np.array([counts.n])
-        right, others = self.parts(counts)
-        return right / _RATIOS[self.kind][0] + others
+        a, b = self.parts(counts)
+        return a / (2 if self.kind == "f1" else 1) + b
 
 
 def sizes_of_labels(counts: Counts) -> Floats:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
 from typing import Any, Self
 
@@ -267,9 +266,7 @@ class ReleasedScores:
         is_positive = np.repeat([False, True], bins)
         is_above = np.tile(np.arange(bins) >= edge, 2)
         places = (2 * is_positive + is_above) if is_second else (3 - 2 * is_positive - is_above)
-        # a table of scores is counted from scores: `of` is not asked
-        good = np.where(is_positive == is_above, 1, -1)
-        return replace(whole(2), cells=((2 * bins, Fraction(1)),), good=good, places=places)
+        return replace(whole(2), places=places)  # a table of scores is counted from scores: `of` is not asked
 
     def _score_at(self, threshold: float, metric: Callable[..., Any], **options: Any) -> float:
         told: Any = self.at_threshold(threshold)
