@@ -448,17 +448,17 @@ class NoisyCounts:
         noise = Staircase(2 * rate if self.zero_sum and self.together == 2 else rate)
         return noise.expected / self.units
 
-    def covariance(self, x: Floats, y: Floats) -> float:
-        """Return the covariance of the noise of two weighted sums of the numbers.
+    def covariance(self, x: Floats, y: Floats, add: Callable[[Floats], Any] = np.sum) -> Any:
+        """Return the covariance of the noise of two weighted sums of the numbers, or of several such pairs.
 
         Where all noise has the sum 0 that is taken from independent noise less its mean, whose variances are
-        a little larger.
+        a little larger. What adds up the numbers may make several sums of them, each number in one of these.
         """
         sizes, rates = zip(*self.rates, strict=True)
         variances = np.repeat([*map(noise_variance, rates)], sizes)
-        both = float((variances * x) @ y)
+        both = add(variances * x * y)
         if self.zero_sum:
-            both -= float(variances[0] * x.sum() * y.sum()) / self.together
+            both = both - variances[0] * add(x) * add(y) / self.together
         return both / self.units**2
 
     def limits(self, miss: float, used: Any = None) -> Limits:

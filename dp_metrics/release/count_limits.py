@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache, partial
 from itertools import accumulate
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -283,47 +283,70 @@ def quick_ratio_limits(
 
     Notes
     -----
-    (1 - p) a - p b has the mean 0 whatever the number of records is. Its error is taken to be normal, by the
-    sample, plus Laplace noise of the variance that the noise has.
+    a - p (a + b) has the mean 0 whatever the number of records is. Its variance by the sample is that of a
+    share of so many records.
     """
     of_a, of_b, both = moments
     a, b = np.maximum(a, 0.0), np.maximum(b, 0.0)  # a count below 0 would make no share likely
-    total = a + b
-
-    def error(p: Floats, _: bool) -> tuple[Floats, Floats, Floats]:
-        noise = (1 - p) ** 2 * of_a + p * p * of_b - 2 * p * (1 - p) * both
-        return a - p * total, total * p * (1 - p), noise
-
-    lower, upper = likely_limits(error, np.zeros_like(total), np.ones_like(total), miss)
+    total, noise = a + b, (of_a, of_a + both, of_a + 2 * both + of_b)
+    share = Quotient(a, total, noise, lambda p: total * p * (1 - p))
+    lower, upper = quotient_limits((share, share), miss)
     return np.where(total > 0, lower, 0.0), np.where(total > 0, upper, 1.0)
 
 
-def likely_limits(
-    error: Callable[[Floats, bool], tuple[Floats, Floats, Floats]], low: Floats, high: Floats, miss: float
-) -> tuple[Floats, Floats]:
-    """Return the least and the largest numbers of which the error is as likely as `miss` to be so large.
+class Quotient(NamedTuple):
+    """A number x = u / v, of which u and v are noisy, or several: what tells of x by way of u - x v.
 
     Parameters
     ----------
-    error : callable
-        What is off by chance if these are the numbers, its variance by the sample, and by the noise; it falls
-        as they grow. The second argument says whether an upper limit is asked for, not a lower one.
-    low, high : ndarray
-        The range of each.
+    above, below : float or ndarray
+        What was released of u and of v, without bias.
+    noise : tuple of float or ndarray
+        The variance of the noise of u, the covariance with that of v, and the variance of this.
+    by_chance : callable
+        Of x, the variance of u - x v by the sample.
+    """
+
+    above: Any
+    below: Any
+    noise: tuple[Any, Any, Any]
+    by_chance: Callable[[Floats], Any]
+
+
+def quotient_limits(
+    sides: tuple[Quotient, Quotient], miss: float, low: Any = 0.0, high: Any = 1.0
+) -> tuple[Floats, Floats]:
+    """Return approximate limits of quotients, each of which may miss with this probability.
+
+    Parameters
+    ----------
+    sides : (Quotient, Quotient)
+        What tells of the lower limit, and of the upper one: different where something is not told.
     miss : float
         The probability.
+    low, high : float or ndarray, default=0.0 and 1.0
+        The range of each.
+
+    Notes
+    -----
+    If x is the number, u - x v has the mean 0. What it is off by is taken to be normal, by the sample, plus
+    Laplace noise of the variance that the noise has; limits are the x where it is as likely as the miss to be
+    off so far. Without Laplace's part that is E. C. Fieller's method (1954,
+    doi:10.1111/j.2517-6161.1954.tb00159.x).
     """
     ends = []
     for is_upper, likely, beyond in ((False, high, low), (True, low, high)):
+        above, below, (of_above, of_both, of_below), by_chance = sides[is_upper]
         for _ in range(_FEW_HALVINGS):
             x = (likely + beyond) / 2
-            away, variance, noise = error(x, is_upper)
-            tail = normal_laplace_tail(np.abs(away), np.sqrt(variance), np.sqrt(np.maximum(noise, 0.0) / 2))
+            away, noise = above - x * below, of_above - 2 * x * of_both + x * x * of_below
+            scale = np.sqrt(np.maximum(noise, 0.0) / 2)
+            tail = normal_laplace_tail(np.abs(away), np.sqrt(by_chance(x)), scale)
             is_towards = away > 0 if is_upper else away < 0
             is_likely = np.where(is_towards, 1 - tail / 2, tail / 2) > miss
             likely, beyond = np.where(is_likely, x, likely), np.where(is_likely, beyond, x)
         ends.append(beyond)
-    return ends[0], ends[1]
+    return ends[0], np.maximum(*ends)
 
 
 def combined_limits(

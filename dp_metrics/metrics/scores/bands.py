@@ -21,7 +21,7 @@ from dp_metrics.mechanisms._laws import COUNT_LIMIT, ENORMOUS
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, pooled_means
 from dp_metrics.quantities.tables import NoisyCounts, nearest_with_sum, saturated_counts
 from dp_metrics.release import count_limits
-from dp_metrics.release.count_limits import NoisyRatio, likely_limits
+from dp_metrics.release.count_limits import NoisyRatio, Quotient, quotient_limits
 from dp_metrics.release.released import POPULATION_NOTE, PopulationQuestion
 from dp_metrics.release.result import Result
 
@@ -96,20 +96,17 @@ def area_limits(
     The exact area lies between the share of pairs that are surely won and the share of those that are not
     surely lost: the lower limit is one of the first, and the upper limit one of the second.
 
-    For each area theta the sum of (W - theta) times the noisy pairs of records has the mean 0 up to the
-    covariance of the noise, which is taken off; W is 1 of a pair that is won, 0 of one that is lost, and 0 or
-    1 of one within a bin. Its error is taken to be normal, with the variance that `effective_size` tells,
-    plus Laplace noise of the variance that the noise of the counts makes. Each class is made plausible by
+    An area is the sum of W over the pairs of records, over their number, from both of which the covariance of
+    the noise is taken off; W is 1 of a pair that is won, 0 of one that is lost, and 0 or 1 of one within a
+    bin. Chance moves it as `effective_size` tells. Each class is made plausible by
     itself, with its own noisy size, by which the sum is divided as well: made plausible together, the larger
     class would lend records to the smaller one. Persons who count once each are as in `precision_limits`.
     """
     if not are_far_from_noise(noise, FAR):
         return None
-    errors = [_error_of_area(noise, tie, among_people=among_people) for tie in ties]
-    lower, upper = likely_limits(
-        lambda theta, is_upper: errors[is_upper](theta), np.zeros(()), np.ones(()), miss
-    )
-    return float(lower), max(float(lower), float(upper))
+    lowest, highest = (_area(noise, tie, among_people=among_people) for tie in ties)
+    lower, upper = quotient_limits((lowest, highest), miss)
+    return float(lower), float(upper)
 
 
 def are_far_from_noise(noise: NoisyCounts, deviations: float) -> bool:
@@ -120,10 +117,8 @@ def are_far_from_noise(noise: NoisyCounts, deviations: float) -> bool:
     return bool((noisy.sum(axis=1) > deviations * deviation).all())
 
 
-def _error_of_area(
-    noise: NoisyCounts, tie: float, *, among_people: bool
-) -> Callable[[Floats], tuple[Floats, Floats, Floats]]:
-    """Return the error, for `likely_limits`, of the area in which `tie` of each pair in a bin is won."""
+def _area(noise: NoisyCounts, tie: float, *, among_people: bool) -> Quotient:
+    """Return the area in which `tie` of each pair in a bin is won: of the pairs, and over all of them."""
     raw = saturated_counts(noise.numbers).reshape(2, -1)
     negatives, positives = (nearest_with_sum(each, each.sum()) for each in raw)
     bins = positives.size
@@ -132,20 +127,17 @@ def _error_of_area(
     won = np.triu(np.ones((bins, bins)), 1) + tie * np.eye(bins)
     one, two, *_ = np.eye(2 * bins)
     variance, covariance = noise.covariance(one, one), noise.covariance(one, two)
-    pairs = other * size - covariance * bins**2
-    area = float(raw[0] @ won @ raw[1] - covariance * won.sum()) / pairs
     slopes = np.concatenate([won @ positives, negatives @ won])
-    both = np.repeat([size, other], bins)
+    both, pairs = np.repeat([size, other], bins), size * other
     records = effective_size(negatives, positives, won) if among_people else np.inf
-    linear = [noise.covariance(*each) for each in ((slopes, slopes), (slopes, both), (both, both))]
-
-    def error(theta: Floats) -> tuple[Floats, Floats, Floats]:
-        of_noise = linear[0] - 2 * theta * linear[1] + theta**2 * linear[2]
-        of_noise += variance**2 * ((won**2).sum() - 2 * theta * won.sum() + theta**2 * bins**2)
-        away = (area - theta) * pairs / (size * other)
-        return away, theta * (1 - theta) / records, of_noise / (size * other) ** 2
-
-    return error
+    products = (slopes, slopes, (won**2).sum()), (slopes, both, won.sum()), (both, both, bins**2)
+    of_above, of_both, of_below = (noise.covariance(x, y) + variance**2 * w for x, y, w in products)
+    return Quotient(
+        float(raw[0] @ won @ raw[1] - covariance * won.sum()),
+        pairs - covariance * bins**2,
+        (of_above, of_both, of_below),
+        lambda theta: pairs**2 * theta * (1 - theta) / records,
+    )
 
 
 def effective_size(negatives: Floats, positives: Floats, won: Floats) -> float:
@@ -246,22 +238,19 @@ def precision_limits(
     if not are_far_from_noise(noise, FAR):
         return None
     pooled, _ = pooled_means(noisy, noise.expected)
-    of_sides = []
-    for is_upper, means in ((False, noisy), (True, pooled)):
+
+    def side(means: Floats, *, is_upper: bool) -> Quotient:
         plausible = np.stack([nearest_with_sum(*each) for each in zip(means, sizes, strict=True)])
         records = plausible + _LENT * (plausible / sizes[:, np.newaxis])[::-1]
         value, _ = precision_slopes(plausible, is_upper=is_upper)
         _, slopes = precision_slopes(records, is_upper=is_upper)
         sampling = float((records * slopes**2).sum()) if among_people else 0.0
-        of_noise = noise.covariance(slopes.ravel(), slopes.ravel())
-        of_sides.append((value, np.array(sampling), np.array(of_noise)))
+        return Quotient(
+            value, 1.0, (noise.covariance(slopes.ravel(), slopes.ravel()), 0.0, 0.0), lambda _: sampling
+        )
 
-    def error(x: Floats, is_upper: bool) -> tuple[Floats, Floats, Floats]:
-        value, sampling, of_noise = of_sides[is_upper]
-        return value - x, sampling, of_noise
-
-    lower, upper = likely_limits(error, np.zeros(()), np.ones(()), miss)
-    return float(lower), max(float(upper), float(lower))
+    lower, upper = quotient_limits((side(noisy, is_upper=False), side(pooled, is_upper=True)), miss)
+    return float(lower), float(upper)
 
 
 def precision_slopes(records: Floats, *, is_upper: bool) -> tuple[float, Floats]:
@@ -521,25 +510,28 @@ class BinnedCells:
         means = [self.sums(self.counts * one) / some for one in (self.least, self.most)]
         return np.where(records > 0, np.clip(means, *ends), ends)
 
-    def moments(self, x: Floats, y: Floats) -> Floats:
-        """Return, for each bin, the variances and the covariance of its sums with these weights of its cells.
+    def moments(self, x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return, for each bin, the variance of its sum with weights x, the covariance, and that with y."""
+        of_x, both, of_y = (self.noise.covariance(*two, self.sums) for two in ((x, x), (x, y), (y, y)))
+        return of_x, both, of_y
 
-        First that of x, then the covariance, and then that of y.
+    def gaps(self, scores: Floats) -> Quotient:
+        """Return the noisy sums of labels minus these scores, over numbers of records.
+
+        Chance makes labels positive with the probability score + gap, and scores vary within the bin; a
+        quarter is added as labels are whole. Without the scores' variance limits covered 67 %, not 95 %,
+        where nearly all of a bin are negative.
         """
-        here = [self.place == place for place in range(self.bins)]
-        pairs = (x, x), (x, y), (y, y)
-        return np.array([[self.noise.covariance(one * at, two * at) for at in here] for one, two in pairs])
+        weights, total = self.is_positive - scores, self.sums(self.noisy)
+        score = np.clip(self.sums(self.noisy * scores) / np.maximum(total, 1.0), *self.range())
+        spread = self.sums(self.counts * (scores - score[self.place]) ** 2)
 
-    def excess(self, scores: Floats) -> tuple[Floats, Floats, tuple[Floats, Floats, Floats]]:
-        """Return the noisy sums of labels minus these scores, numbers of records, and moments of the noise.
+        def by_chance(gap: Floats) -> Floats:
+            share = np.clip(score + gap, 0.0, 1.0)
+            return np.maximum(total, 0.0) * share * (1 - share) + spread + 0.25
 
-        The moments are the variances of the sums, their covariances with the numbers, and the variances of
-        these.
-        """
-        weights = self.is_positive - scores
-        of_excess, both, of_total = self.moments(weights, np.ones_like(weights))
-        excess = self.sums(self.noisy * weights)
-        return excess, self.sums(self.noisy), (np.maximum(of_excess, 0.0), both, of_total)
+        noise = self.moments(weights, np.ones_like(weights))
+        return Quotient(self.sums(self.noisy * weights), total, noise, by_chance)
 
 
 class ErrorByChance(NamedTuple):
@@ -634,8 +626,8 @@ class CalibrationBand:
         if released is None:
             if not cells.are_told:
                 raise ValueError(_NO_MEANS)
-            excess, _, (noise, _, _) = cells.excess(cells.least)
-            error = float(np.abs(excess).sum()) / n
+            excess, _, (of_excess, _, _), _ = cells.gaps(cells.least)
+            error, noise = float(np.abs(excess).sum()) / n, np.maximum(of_excess, 0.0)
         else:
             if not isinstance(released, Result):
                 raise TypeError(_OTHER_BINS.format(bins))
@@ -799,7 +791,7 @@ def calibration_band(
     each = asked.miss / cells.bins
     low, high = share_limits(cells, each) if shares is None else shares
     lower, upper = _gap_limits(cells, each)
-    excess, total, _ = cells.excess((cells.least + cells.most) / 2)
+    excess, total, *_ = cells.gaps((cells.least + cells.most) / 2)
     gap = np.clip(excess / np.maximum(total, 1.0), lower, upper)
     known = np.array([prob_pred, prob_pred]) if cells.are_told else cells.means()
     lowest = np.clip(np.minimum(low, known[1] + lower), 0.0, 1.0)
@@ -812,25 +804,12 @@ def calibration_band(
 def _gap_limits(cells: BinnedCells, miss: float) -> tuple[Floats, Floats]:
     """Return approximate limits of shares of positives less mean scores, whatever these are.
 
-    With the gap x, excess - x total has the mean 0 whatever the number of records is. Its error is taken to
-    be normal, with the variance of labels that are positive with the probability score + x, that of scores
-    within the bin, and a quarter for that labels are whole, plus Laplace noise of the variance that the noise
-    has. Without the scores' variance limits covered 67 %, not 95 %, where nearly all of a bin are negative.
+    Scores that are known up to a bin count as its ends; see `BinnedCells.gaps`.
     """
-    (least, most), of_sides = cells.range(), []
-    for scores in (cells.most, cells.least):
-        excess, total, (of_excess, both, of_total) = cells.excess(scores)
-        score = np.clip(cells.sums(cells.noisy * scores) / np.maximum(total, 1.0), least, most)
-        spread = cells.sums(cells.counts * (scores - score[cells.place]) ** 2)
-        of_sides.append((excess, of_excess, both, score, spread))
-
-    def error(x: Floats, is_upper: bool) -> tuple[Floats, Floats, Floats]:
-        excess, of_excess, both, score, spread = of_sides[is_upper]
-        share = np.clip(score + x, 0.0, 1.0)
-        variance = np.maximum(total, 0.0) * share * (1 - share) + spread + 0.25
-        return excess - x * total, variance, of_excess - 2 * x * both + x * x * of_total
-
-    lower, upper = likely_limits(error, -np.ones_like(least), np.ones_like(least), miss)
+    least, most = cells.range()
+    lowest, highest = (cells.gaps(scores) for scores in (cells.most, cells.least))
+    lower, upper = quotient_limits((lowest, highest), miss, -1.0, 1.0)
+    total, (_, _, of_total) = lowest.below, lowest.noise
     is_told = total > FAR * np.sqrt(np.maximum(of_total, 0.0))
     lower = np.where(is_told, np.maximum(lower, -most), -most)
     return lower, np.where(is_told, np.minimum(upper, 1.0 - least), 1.0 - least)
@@ -882,22 +861,22 @@ def benefit_limits(counts: NoisyRatio, n: int, weight: float, miss: float) -> tu
 
     Notes
     -----
-    For each benefit u, a - weight b - n u has the mean 0. Its error is taken to be normal, with the variance
-    n (share of a + weight^2 share of b - u^2), at least that of one record in either, and Laplace noise of
-    the variance of the noise. The shares are those of the noisy counts, and of as many more in a, or in b, as
-    make the benefit u: without these limits covered 87 %, not 95 %, where few are positive.
+    The benefit is a - weight b over n. The variance by chance is n (share of a + weight^2 share of b -
+    benefit^2), at least that of one record in either. The shares are those of the noisy counts, and of as
+    many more in a, or in b, as make the benefit: without these limits covered 87 %, not 95 %, where few are
+    positive.
     """
     of_a, of_b, both = counts.moments
     noise = of_a + weight**2 * of_b - 2 * weight * both
     value, more = counts.a - weight * counts.b, 1 + weight**2
     square = max(counts.a, 0) + weight**2 * max(counts.b, 0)
 
-    def error(u: Floats, _: bool) -> tuple[Floats, Floats, Floats]:
+    def by_chance(u: Floats) -> Floats:
         away = value - n * u
-        added = np.maximum(-away, weight * away)
-        return away, np.maximum(square + added - n * u**2, more), np.full_like(u, noise)
+        return np.maximum(square + np.maximum(-away, weight * away) - n * u**2, more)
 
-    lower, upper = likely_limits(error, np.array(-weight), np.array(1.0), miss)
+    benefit = Quotient(value, n, (noise, 0.0, 0.0), by_chance)
+    lower, upper = quotient_limits((benefit, benefit), miss, -weight)
     return float(lower), float(upper)
 
 
@@ -919,10 +898,9 @@ def over_expected_limits(
 
     Notes
     -----
-    For the ratio r the sum of y - r s over the records, y 1 for a positive and else 0 and s the probability,
-    has the mean 0, and falls as r grows. Its error is taken to be normal: the noise of the weighted counts
-    and, among people, chance. Where probabilities lie within their bins is not told: the lower limit is that
-    of the upper edges, and the upper limit that of the lower edges.
+    With y 1 for a positive and else 0, s the probability and r the ratio, r / (1 + r) is the sum of y over
+    that of y + s. Noise is taken to be normal, as chance is. Where probabilities lie within their bins is not
+    told: the lower limit is that of the upper edges, and the upper limit that of the lower edges.
 
     The variance by chance is that of the counts, and at least that of people who are positive r times as
     often as the probabilities say: where three are positive, the counts alone made limits that covered 80 %.
@@ -930,15 +908,18 @@ def over_expected_limits(
     counts, bins = saturated_counts(noise.numbers), edges.size - 1
     present, positive = np.maximum(counts, 0.0), np.repeat([0.0, 1.0], bins)
 
-    def error(x: Floats, is_upper: bool) -> tuple[Floats, Floats, Floats]:
-        """Return that of the ratio x / (1 - x), times 1 - x."""
-        scores = np.tile(edges[:-1] if is_upper else edges[1:], 2)
-        weights = (1.0 - x) * positive - x * scores
-        variance = max(noise.covariance(weights, weights), 0.0)
-        if of_people:
-            likely = np.minimum(x * scores, 1.0 - x)  # the ratio times a probability, at most 1; times 1 - x
-            variance += max(float(present @ weights**2), float(present @ (likely * (1.0 - x - likely))))
-        return np.array(counts @ weights), np.array(variance), np.zeros(())
+    def side(ends: Floats) -> Quotient:
+        scores = np.tile(ends, 2)
 
-    lower, upper = likely_limits(error, np.zeros(()), np.ones(()), miss)
+        def variance(x: Floats) -> float:
+            weights = positive - x * (positive + scores)
+            of_noise = max(noise.covariance(weights, weights), 0.0)
+            if not of_people:
+                return of_noise
+            likely = np.minimum(x * scores, 1.0 - x)  # the ratio times a probability, at most 1; times 1 - x
+            return of_noise + max(present @ weights**2, present @ (likely * (1.0 - x - likely)))
+
+        return Quotient(counts @ positive, counts @ (positive + scores), (0.0, 0.0, 0.0), variance)
+
+    lower, upper = quotient_limits((side(edges[1:]), side(edges[:-1])), miss)
     return float(lower / (1.0 - lower)), float(upper / (1.0 - upper))
