@@ -92,17 +92,8 @@ def noisy_binomial_cdf(count: int, n: int, p: float, rate: float) -> float:
 
 def largest_share(count: int, n: int, rate: float, miss: float) -> float:
     """Return the largest p with P(X + N <= count) >= miss, rounded up: see `noisy_binomial_limits`."""
-    count = max(count, 0)
-    if count >= n:
-        return 1.0
-
-    def is_likely(p: float) -> bool:
-        """Return whether the count is not too low for p, or may not be."""
-        return at_most(noisy_binomial_cdf(count, n, p, rate)) >= miss
-
-    if is_likely(1.0):
-        return 1.0
-    return halved(is_likely, 1.0)[1]
+    count = min(max(count, 0), n)  # where it is n, any p may be
+    return halved(lambda p: at_most(noisy_binomial_cdf(count, n, p, rate)) >= miss, 1.0)[1]
 
 
 def halved(is_below: Callable[[float], bool], high: float, halvings: int = _HALVINGS) -> tuple[float, float]:
@@ -143,15 +134,13 @@ def noisy_mean_limits(law: GeometricLaw, released: float, n: int, miss: float) -
     place, last = nearest_index(law.grid, released), law.grid.last
     ends = np.unique(law.added.quantiles(cell_edges(256, 36, 8)[1:-1]))
     mass, beyond = np.diff(law.added.cdf(ends), prepend=0.0), float(law.added.cdf(-ends[-1:] - 1.0)[0])
-    noise = ends * (n / last), mass, beyond
-    return _least_mean((place - 1) * (n / last), n, noise, miss), 1.0 - _least_mean(
-        (last - place - 1) * (n / last), n, noise, miss
-    )
+    noise, step = (ends * (n / last), mass, beyond), n / last
 
+    def least(z: float) -> float:
+        """Return the largest mean that makes a noisy sum of at least z less likely than the miss."""
+        return 0.0 if z < 0.0 else halved(lambda p: at_most(_most_likely(z, n, p, noise)) < miss, 1.0)[0]
 
-def _least_mean(z: float, n: int, noise: tuple[Floats, Floats, float], miss: float) -> float:
-    """Return the largest mean that makes a noisy sum of at least z less likely than `miss`, rounded down."""
-    return 0.0 if z < 0.0 else halved(lambda p: at_most(_most_likely(z, n, p, noise)) < miss, 1.0)[0]
+    return least((place - 1) * step), 1.0 - least((last - place - 1) * step)
 
 
 def _most_likely(z: float, n: int, p: float, noise: tuple[Floats, Floats, float]) -> float:
@@ -524,8 +513,7 @@ class NoisyRatio:
 
     def table(self) -> "NoiseTable":
         """Return P(noises of a and b in blocks i and j), or more, with middles from about -reach to reach."""
-        width = 2 * self.slack + 1
-        return _table_of(self.cells, self.rates, self.rest, width, -(-self.reach // width))
+        return _table_of(self.cells, self.rates, self.rest, self.slack, self.reach)
 
 
 @dataclass(frozen=True, eq=False)
@@ -536,9 +524,12 @@ class NoiseTable:
     ----------
     law : ndarray of shape (n_blocks, n_blocks)
         P(noises of a and b in blocks i and j), or more.
+    middles : ndarray of shape (n_blocks,)
+        The middles of the blocks, of either noise.
     """
 
     law: Floats
+    middles: Sizes
 
     @cached_property
     def of_a(self) -> Floats:
@@ -563,33 +554,31 @@ class NoiseTable:
         np.cumsum(self.law, axis=1, out=below[:, 1:])
         return below
 
-    @cached_property
-    def swapped(self) -> "NoiseTable":
-        """The same with a and b exchanged."""
-        return NoiseTable(self.law.T)
 
-
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _table_of(
-    cells: tuple[int, int], rates: tuple[Fraction, Fraction], rest: int | None, width: int, blocks: int
+    cells: tuple[int, int], rates: tuple[Fraction, Fraction], rest: int | None, slack: int, reach: int
 ) -> NoiseTable:
-    """Return the table of blocks of so many noises, this many on either side of that around 0.
+    """Return the table of so many noises, in blocks that have so many on either side of their middles.
 
     If all noise together has the sum 0, the law of the other counts is taken where it is largest for the two
     blocks: nearest to 0. The groups and the classes of one release have few tables between them.
     """
-    slack = width // 2
+    width = 2 * slack + 1
+    blocks = -(-reach // width)
     reach = width * blocks + slack
+    middles = width * np.arange(-blocks, blocks + 1)
     of_a, of_b = (
         _law_of_sum(number, rate, reach).reshape(-1, width).sum(axis=1)
         for number, rate in zip(cells, rates, strict=True)
     )
     if rest is None:
-        return NoiseTable(np.outer(of_a, of_b))
+        return NoiseTable(np.outer(of_a, of_b), middles)
     far = np.abs(np.arange(-2 * blocks, 2 * blocks + 1)) * width
     others = _law_of_sum(rest, rates[0], 2 * reach)[2 * reach + np.maximum(far - 2 * slack, 0)]
     of_all = _law_of_sum(sum(cells) + rest, rates[0], reach)[reach]
-    return NoiseTable(np.outer(of_a / of_all, of_b) * sliding_window_view(others, 2 * blocks + 1))
+    law = np.outer(of_a / of_all, of_b) * sliding_window_view(others, 2 * blocks + 1)
+    return NoiseTable(law, middles)
 
 
 def noisy_ratio(
@@ -671,12 +660,10 @@ def noise_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
         lower, upper = (min(max(end, 0), n) / n for end in (a - away, a + away))
         return lower, upper
     if max(abs(ratio.a), abs(ratio.b)) > _MOST_COUNT or ratio.reach > _LARGEST_TABLE:
-        of_a, of_b = _corner_of_noise(ratio, miss), _corner_of_noise(ratio.swapped, miss)
+        limit = _corner_of_noise
     else:
-        fine = replace(ratio, dropped=min(_DROPPED, _OF_DROPPED * miss))
-        table = fine.table()
-        of_a = _noise_quantile(fine, table, miss)
-        of_b = _noise_quantile(fine.swapped, table.swapped, miss)
+        ratio, limit = replace(ratio, dropped=min(_DROPPED, _OF_DROPPED * miss)), _noise_quantile
+    of_a, of_b = limit(ratio, miss), limit(ratio.swapped, miss)
     most = 1.0 - of_b
     if most - of_a < 4e-16:  # a point, but for rounding
         most = of_a
@@ -684,16 +671,17 @@ def noise_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
     return lower, max(lower, upper)
 
 
-def _noise_quantile(ratio: NoisyRatio, table: NoiseTable, miss: float) -> float:
+def _noise_quantile(ratio: NoisyRatio, miss: float) -> float:
     """Return the quantile of R of `noise_limits`, or less, from the table of the noises.
 
     Each noise is taken at the end of its block where R is smallest. By halving, a t is found at which P(R <=
     t) is at most the miss. The limit is the next R of the table, so that it is a ratio of counts to the last
     bit.
     """
-    blocks, width = len(table.law) // 2, 2 * ratio.slack + 1
+    table, width = ratio.table(), 2 * ratio.slack + 1
+    blocks = len(table.law) // 2
     goal, b = miss - ratio.dropped - _ROUNDING, max(ratio.b, 0)
-    left = ratio.a - ratio.slack - width * np.arange(-blocks, blocks + 1)  # a', where it is smallest
+    left = ratio.a - ratio.slack - table.middles  # a', where it is smallest
     above = np.flatnonzero(left > 0)
     at_zero, rows = float(table.of_a[left <= 0].sum()), above * (2 * blocks + 2)
     if at_zero > goal:
@@ -811,21 +799,19 @@ def edge_limits(ratio: NoisyRatio, miss: float, *, is_alone: bool = False) -> tu
     """
     total = max(abs(ratio.a), abs(ratio.b), 1)
     if ratio.reach > _LARGEST_REACH or total > _MOST_RECORDS:
-        of_a, of_b = _box_limit(ratio, miss), _box_limit(ratio.swapped, miss)
+        limit = _box_limit
     else:
-        table = ratio.table()
-        of_a = _lower_limit(ratio, table, miss, is_alone=is_alone)
-        of_b = _lower_limit(ratio.swapped, table.swapped, miss, is_alone=is_alone)
+        limit = partial(_lower_limit, is_alone=is_alone)
+    of_a, of_b = limit(ratio, miss), limit(ratio.swapped, miss)
     return ratio.metric(of_a), ratio.metric(1.0 - of_b)
 
 
-def _lower_limit(ratio: NoisyRatio, table: NoiseTable, miss: float, *, is_alone: bool) -> float:
+def _lower_limit(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> float:
     """Return the lower limit, from the table of the noises: as it is shown, or of one edge of a curve."""
     from scipy.optimize import brentq  # which takes its time to import
 
-    blocks, width, total = len(table.law) // 2, 2 * ratio.slack + 1, ratio.a + ratio.b
-    deviation = width * math.sqrt(float(table.of_a @ np.square(np.arange(-blocks, blocks + 1))))
-    s = _ORDER * deviation
+    table, width, total = ratio.table(), 2 * ratio.slack + 1, ratio.a + ratio.b
+    s = _ORDER * math.sqrt(float(table.of_a @ np.square(table.middles)))
     if is_alone:
         s *= max(math.log(2 * miss) / math.log(_USUAL_MISS), 1.0)
     of_order = ratio.a + max(ratio.b, 0) if is_alone else total

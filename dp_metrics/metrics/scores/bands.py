@@ -841,12 +841,10 @@ def benefit_noise_limits(counts: NoisyRatio, n: int, weight: float, miss: float)
         of_a, of_b = (min(counts.largest_noise(place, miss / 2), ENORMOUS) for place in (0, 1))
         away = of_a + weight * of_b
     else:
-        table = counts.table().law
-        width = 2 * counts.slack + 1
-        places = width * (np.arange(table.shape[0]) - table.shape[0] // 2)
-        error = (places[:, np.newaxis] - weight * places).ravel()
+        table = counts.table()
+        error = np.subtract.outer(table.middles, weight * table.middles).ravel()
         order = np.argsort(error)[::-1]
-        at_least = np.cumsum(table.ravel()[order])  # in blocks, those that are as far off or farther
+        at_least = np.cumsum(table.law.ravel()[order])  # in blocks, those that are as far off or farther
         place = int(np.searchsorted(at_least, miss - counts.dropped, side="right"))
         away = float(error[order[place]]) + counts.slack * (1 + weight)
     value = counts.a - weight * counts.b
