@@ -35,9 +35,9 @@ THREE = np.array([[300, 40, 20], [30, 310, 35], [25, 30, 210]])
 def test_the_limits_of_an_agreement_hold_everywhere_within_those_of_its_shares(box, place):
     inside = [low + (high - low) * part for (low, high), part in zip(box, place, strict=True)]
     for formula in (matthews, partial(kappa, weights=None)):
-        of_rates = of_two_labels(formula)
+        of_rates = partial(of_two_labels, formula=formula)
         low, high = agreement_limits(of_rates, box)
-        assert low - 1e-6 <= of_rates(*inside) <= high + 1e-6
+        assert low - 1e-6 <= of_rates(inside) <= high + 1e-6
 
 
 def test_a_mean_over_labels_is_surely_between_the_means_of_all_limits():
@@ -121,7 +121,7 @@ def test_where_noise_is_nearly_all_there_is_only_sure_limits_are_given():
     assert tuple(f1.population_interval()) == tuple(f1.population_interval(sure=True))
     for size, is_given in ((10, False), (90, True)):
         ratio = NoisyRatio(size, 2, (1, 1), (Fraction(1, 4),) * 2, None, None)
-        limits = combined(lambda *shares: np.mean(shares), [ratio] * 3, 0.025, is_mean=True)
+        limits = combined(np.mean, [ratio] * 3, 0.025, is_mean=True)
         assert (limits is not None) == is_given
     matthews = released(dp.private_matthews_corrcoef, few, random_state=seeded(1), **options)
     for sure, match in ((True, "leave out sure"), (False, "far above their noise")):
@@ -219,6 +219,6 @@ def test_a_mean_of_shares_near_one_is_covered():
         counts = np.array([exact, 60 - exact]) + noise[0] - noise[1]
         rates = (Fraction(3, 10),) * 2
         ratios = [NoisyRatio(a, b, (1, 1), rates, None, None) for a, b in counts.T.tolist()]
-        limits = combined(lambda *shares: np.mean(shares), ratios, 0.025, is_mean=True)
+        limits = combined(np.mean, ratios, 0.025, is_mean=True)
         covered += limits is None or limits[0] <= 0.97 <= limits[1]
     assert covered >= 51

@@ -38,7 +38,8 @@ NO_RATIO = (
 _ROUNDING = 1e-12  # that of a metric is smaller
 _FAR = 5.0  # standard deviations of their noise, by which counts are to exceed it
 
-OfRates: TypeAlias = Callable[[float, float, float], float]
+OfRatios: TypeAlias = Callable[[Floats], float]
+"""What a metric makes of an array of ratios."""
 
 
 def ratio_cells(
@@ -78,18 +79,15 @@ def rates_of_two_labels(counts: Counts) -> tuple[Floats, Floats]:
     return np.array([found, right, missed + found]), np.array([missed, wrong, right + wrong])
 
 
-def of_two_labels(formula: Callable[[Counts], Any]) -> OfRates:
-    """Return a metric of the matrix of two labels as a function of these three shares."""
-
-    def of_rates(recall: float, of_others: float, share: float) -> float:
-        others = 1.0 - share
-        cells = [others * of_others, others * (1 - of_others), share * (1 - recall), share * recall]
-        return float(formula(whole(2).read(np.array(cells))))
-
-    return of_rates
+def of_two_labels(shares: Floats, *, formula: Callable[[Counts], Any]) -> float:
+    """Return the metric of the matrix of two labels that has these three shares."""
+    recall, of_others, share = shares
+    others = 1.0 - share
+    cells = [others * of_others, others * (1 - of_others), share * (1 - recall), share * recall]
+    return float(formula(whole(2).read(np.array(cells))))
 
 
-def agreement_limits(of_rates: OfRates, limits: Sequence[tuple[float, float]]) -> tuple[float, float]:
+def agreement_limits(of_rates: OfRatios, limits: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Return limits of MCC or kappa, from limits of both recalls and of the share of a label, that all hold.
 
     Notes
@@ -100,14 +98,15 @@ def agreement_limits(of_rates: OfRates, limits: Sequence[tuple[float, float]]) -
     Both inverses are convex in o, so that at given recalls either has one extreme between the limits of o at
     most: a maximum where J > 0, and a minimum where J < 0. Both rise with r and with s.
     """
-    (least, most), (of_others_least, of_others_most), shares = limits
-    lower = count_limits.least_between(lambda share: of_rates(least, of_others_least, share), *shares)
-    upper = -count_limits.least_between(lambda share: -of_rates(most, of_others_most, share), *shares)
+    *recalls, shares = limits
+    least, most = zip(*recalls, strict=True)
+    lower = count_limits.least_between(lambda share: of_rates(np.array([*least, share])), *shares)
+    upper = -count_limits.least_between(lambda share: -of_rates(np.array([*most, share])), *shares)
     return max(lower - _ROUNDING, -1.0), min(upper + _ROUNDING, 1.0)
 
 
 def combined(
-    function: Callable[..., Any],
+    function: OfRatios,
     ratios: Sequence[NoisyRatio],
     miss: float,
     *,
@@ -137,7 +136,9 @@ def combined(
             (min(low, x - d), max(high, x + d))
             for (low, high), x, d in zip(each, estimates, far, strict=True)
         ]
-    lower, upper = count_limits.combined_limits(function, estimates, each, is_monotone=is_mean)
+    lower, upper = count_limits.combined_limits(
+        lambda *ratios: function(np.array(ratios)), estimates, each, is_monotone=is_mean
+    )
     return max(lower, lowest), min(upper, 1.0)
 
 
@@ -186,7 +187,7 @@ class Confusion:
     needs_matrix: bool = False
     is_monotone: bool = True
     parts_of: PartsOf | None = None
-    of_ratios: Callable[[Floats], float] | None = None
+    of_ratios: OfRatios | None = None
     are_independent: bool = False
     is_agreement: bool = False
     of: str = ""
@@ -230,7 +231,7 @@ class Confusion:
         """The least that the metric can be: below 0 for agreement, and for a mean less what chance gives."""
         if self.is_agreement:
             return -1.0
-        return 0.0 if self.of_ratios is None else float(self.of_ratios(np.zeros(self.labels.size)))
+        return 0.0 if self.of_ratios is None else self.of_ratios(np.zeros(1))
 
     def limits(self, result: Result[Any], miss: float) -> Limits:
         """Return limits of ratios that all hold, or the metric at two corners of the box of the exact counts.
@@ -247,7 +248,7 @@ class Confusion:
             return self._of_cells(noise, n, miss)
         if np.isnan(getattr(self.formula, "undefined", 0.0)):
             raise ValueError("A metric that may be NaN has no limits: pass zero_division=0.0 or 1.0.")
-        shares = self._shares(noise, n)
+        shares = self._ratios(noise, n, of_two=self.is_agreement)
         if shares is None and (self.is_agreement or not self.is_monotone):
             raise ValueError(
                 "This metric has no limits of its noise here: more right records, or fewer errors, need "
@@ -295,7 +296,7 @@ class Confusion:
         if self.no_limits:
             raise ValueError(self.no_limits)
         noise, n, value, note = result.parts[0], result.released.public_n, self(result.released), ""
-        shares, limits = self._shares(noise, n), None
+        shares, limits = self._ratios(noise, n, of_two=self.is_agreement), None
         # a ratio has no narrower limits than the sure ones
         is_ratio = shares is not None and self.of_ratios is None and not self.is_agreement
         if noise.units > 1:  # a person's records are alike
@@ -321,22 +322,17 @@ class Confusion:
             limits = limits[0].reshape(value.shape), limits[1].reshape(value.shape)
         return asked.interval(*limits, value, note, self.of)
 
-    def _shares(self, noise: NoisyCounts, n: int | None) -> list[NoisyRatio] | None:
-        """Return the noisy counts of the shares that tell the metric; None if this layout has none."""
-        return self._of_two(noise, n) if self.is_agreement else self._ratios(self.parts_of, noise, n)
+    def _ratios(self, noise: NoisyCounts, n: int | None, *, of_two: bool) -> list[NoisyRatio] | None:
+        """Return the noisy counts of each ratio, or of the three shares that tell the matrix of two labels.
 
-    def _ratios(self, parts_of: PartsOf | None, noise: NoisyCounts, n: int | None) -> list[NoisyRatio] | None:
-        """Return the noisy counts of each ratio; None if counts of this layout do not tell them."""
-        cells = ratio_cells(self.layout, parts_of)
+        None if counts of this layout do not tell them.
+        """
+        if of_two and (self.labels.size != 2 or not self.layout.has_matrix):
+            return None
+        cells = ratio_cells(self.layout, rates_of_two_labels if of_two else self.parts_of)
         if cells is None:
             return None
         return [count_limits.noisy_ratio(noise, a, b, n, weights) for a, b, weights in cells]
-
-    def _of_two(self, noise: NoisyCounts, n: int | None) -> list[NoisyRatio] | None:
-        """Return the three shares that tell the whole matrix of two labels, if that is released."""
-        if self.labels.size != 2 or not self.layout.has_matrix:
-            return None
-        return self._ratios(rates_of_two_labels, noise, n)
 
     def _of_shares(
         self,
@@ -348,7 +344,7 @@ class Confusion:
         each = miss / len(shares)
         of_each = [limits_of(share, each) for share in shares]
         if self.is_agreement:
-            return agreement_limits(of_two_labels(self.formula), of_each)
+            return agreement_limits(partial(of_two_labels, formula=self.formula), of_each)
         lower, upper = (np.array(end) for end in zip(*of_each, strict=True))
         if self.of_ratios is not None:
             return self.of_ratios(lower), self.of_ratios(upper)
@@ -357,23 +353,19 @@ class Confusion:
     def _approximate(
         self, shares: list[NoisyRatio] | None, noise: NoisyCounts, n: int | None, miss: float
     ) -> tuple[float, float] | None:
-        rates = self._of_two(noise, n)
-        if rates is not None:
-            found = combined(of_two_labels(self.formula), rates, miss, is_mean=False, lowest=self.lowest)
-            if found is not None and found[0] < 0 and self.is_agreement:
-                # at the least agreement all shares are off the same way, and squares of errors fall short
-                lower, _ = self._of_shares(rates, count_limits.ratio_limits, miss)
-                return (lower, found[1]) if lower <= self.lowest else found
-            return found
-        if shares is not None and self.are_independent:
-            of_ratios = self.of_ratios
-            assert of_ratios is not None
-            return combined(
-                lambda *ratios: of_ratios(np.array(ratios)), shares, miss, is_mean=True, lowest=self.lowest
-            )
-        if shares is not None:  # such limits of F1 over ten labels covered less than 93 %
+        rates = self._ratios(noise, n, of_two=True)
+        if rates is None and shares is None:
+            return self._linear(noise, n, miss)
+        if rates is None and not self.are_independent:  # such limits of F1 covered less than 93 %
             return None
-        return self._linear(noise, n, miss)
+        is_mean, ratios = rates is None, rates or shares or []
+        function: Any = self.of_ratios if is_mean else partial(of_two_labels, formula=self.formula)
+        found = combined(function, ratios, miss, is_mean=is_mean, lowest=self.lowest)
+        if found is None or found[0] >= 0 or not self.is_agreement:
+            return found
+        # at the least agreement all shares are off the same way, and squares of errors fall short
+        lower, _ = self._of_shares(ratios, count_limits.ratio_limits, miss)
+        return (lower, found[1]) if lower <= self.lowest else found
 
     def _linear(self, noise: NoisyCounts, n: int | None, miss: float) -> tuple[float, float] | None:
         """Return approximate limits of a smooth metric, taken for linear in the counts.

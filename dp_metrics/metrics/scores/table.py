@@ -19,7 +19,6 @@ from dp_metrics.metrics.scores.bands import (
     BinnedCells,
     CalibrationBand,
     PrecisionRecallBand,
-    RatioLimits,
     RocBand,
 )
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, ScoreCounts
@@ -220,24 +219,29 @@ class ScoreTable:
         if quick is not None and (noise.units > 1 or not is_near):
             return quick, False
         limits_of = count_limits.edge_limits if among_people else count_limits.noise_limits
-        lines, share = self._lines(result, self._each(limits_of, noise, miss))
+        lines, share = self._lines(result, limits_of, miss)
         low, high = bands.precision_between(*lines, share) if share else bands.area_between(*lines, self.ties)
         if quick is None:
             return (low, high), True
         inside = max(low, quick[0]), min(high, quick[1])
         return (inside if inside[0] <= inside[1] else quick), False
 
-    def _lines(self, result: Result[Any], limits_of: RatioLimits) -> tuple[Lines, Ends | None]:
+    def _lines(
+        self, result: Result[Any], limits_of: Callable[..., Ends], miss: float
+    ) -> tuple[Lines, Ends | None]:
         """Return limits of the ROC curve, and where precisions are asked for of the share of positives too.
 
-        They hold where those of shares do: of each class above edges, and of positives.
+        They hold where those of shares do: of each class above edges, and of positives. Each has its part of
+        the miss.
         """
         (noise,), n = result.parts, result.released.public_n
-        edges, share = self._edges(noise), None
-        if self.formula is formulas.average_precision:
-            bins = edges.size - 1
-            share = limits_of(count_limits.noisy_ratio(noise, range(bins, 2 * bins), range(bins), n))
-        return bands.roc_limits(noise, n, edges, limits_of), share
+        edges, is_precision = self.merged(len(noise.noisy) // 2), self.formula is formulas.average_precision
+        bins = edges.size - 1
+        shares = 2 * len(bands.edges_of_limits(bins)) + is_precision
+        each, share = partial(limits_of, miss=miss / shares), None
+        if is_precision:
+            share = each(count_limits.noisy_ratio(noise, range(bins, 2 * bins), range(bins), n))
+        return bands.roc_limits(noise, n, edges, each), share
 
     def _noted(self, ends: Ends, result: Result[Any], of_order: str, *, is_proved: bool) -> Limits:
         limits, is_ordered = Limits(*ends).within(0.0, 1.0), self.ties == bands.ORDERED
@@ -251,32 +255,24 @@ class ScoreTable:
 
     def band(self, result: Result[Any], asked: PopulationQuestion) -> RocBand:
         """Return the band of the ROC curve among all people, for scores in their public bins."""
-        lines, _ = self._sure_lines(result, asked)
+        lines, _ = self._lines_of_people(result, asked)
         return RocBand(*lines, asked.confidence, f"The ROC curve of the scores in bins {POPULATION_NOTE}")
 
     def precision_band(self, result: Result[Any], asked: PopulationQuestion) -> PrecisionRecallBand:
         """Return the band of the precision-recall curve among all people, where precisions are asked for."""
-        lines, share = self._sure_lines(result, asked)
+        lines, share = self._lines_of_people(result, asked)
         assert share is not None
         about = f"The precision-recall curve of the unbinned scores {POPULATION_NOTE}"
         return PrecisionRecallBand(*bands.precisions_between(*lines, share), asked.confidence, about)
 
-    def _sure_lines(self, result: Result[Any], asked: PopulationQuestion) -> tuple[Lines, Ends | None]:
+    def _lines_of_people(self, result: Result[Any], asked: PopulationQuestion) -> tuple[Lines, Ends | None]:
         """Return sure limits among all people; see `_lines`."""
         self.check_records(result, asked.metric)
-        return self._lines(result, self._each(count_limits.edge_limits, result.parts[0], asked.miss))
-
-    def _each(self, limits_of: Callable[..., Ends], noise: NoisyCounts, miss: float) -> RatioLimits:
-        """Return the limits of one of many shares: of each class at each edge, and perhaps of positives."""
-        of_curve = 2 * len(bands.edges_of_limits(self._edges(noise).size - 1))
-        return partial(limits_of, miss=miss / (of_curve + (self.formula is formulas.average_precision)))
+        return self._lines(result, count_limits.edge_limits, asked.miss)
 
     def merged(self, columns: int) -> Floats:
         """Return the edges of so many bins."""
         return self.edges[:: (self.edges.size - 1) // columns]
-
-    def _edges(self, noise: NoisyCounts) -> Floats:
-        return self.merged(len(noise.noisy) // 2)
 
     def check_records(self, result: Result[Any], metric: str) -> None:
         """Raise where each person counts once: the law of a count of persons is not known."""
