@@ -257,27 +257,26 @@ def mean_limits(mean: Any, miss: float, *, is_sure: bool) -> Limits | None:
 
 
 def quick_ratio_limits(
-    a: Floats, b: Floats, moments: tuple[Floats | float, ...], miss: float
+    a: Floats, total: Floats, noise: tuple[Any, Any, Any], miss: float
 ) -> tuple[Floats, Floats]:
-    """Return approximate limits of p, the share of a in a and b among all people, from noisy counts: arrays.
+    """Return approximate limits of the share of a in all among all people, from noisy counts: arrays.
 
     Parameters
     ----------
-    a, b : ndarray
+    a, total : ndarray
         Noisy numbers of records, as drawn: they may be negative, and fractions.
-    moments : tuple of float or ndarray
-        The variances of the noise of a and of b, and their covariance.
+    noise : tuple of float or ndarray
+        As in `Quotient`.
     miss : float
         Probability with which each of the two limits may miss.
 
     Notes
     -----
-    a - p (a + b) has the mean 0 whatever the number of records is. Its variance by the sample is that of a
-    share of so many records.
+    Chance moves a as the share of so many records.
     """
-    of_a, of_b, both = moments
-    a, b = np.maximum(a, 0.0), np.maximum(b, 0.0)  # a count below 0 would make no share likely
-    total, noise = a + b, (of_a, of_a + both, of_a + 2 * both + of_b)
+    # a count below 0 would make no share likely
+    a, others = np.maximum(a, 0.0), np.maximum(total - a, 0.0)
+    total = a + others
     share = Quotient(a, total, noise, lambda p: total * p * (1 - p))
     lower, upper = quotient_limits((share, share), miss)
     return np.where(total > 0, lower, 0.0), np.where(total > 0, upper, 1.0)
@@ -469,23 +468,13 @@ class NoisyRatio:
 
     @property
     def moments(self) -> tuple[float, float, float]:
-        """Variances of the noise of a and of b, and their covariance: all noise may have the sum 0."""
-        (of_a, of_b), (cells_a, cells_b) = self.variances, self.cells
-        if self.rest is None:
-            return of_a, of_b, 0.0
-        each = of_a / cells_a / (cells_a + cells_b + self.rest)
-        return of_a - each * cells_a**2, of_b - each * cells_b**2, -each * cells_a * cells_b
+        """Variance of the noise of a, its covariance with that of a + b, and the variance of this.
 
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the noise of a + b."""
-        return math.sqrt(sum(self.variances))
-
-    @property
-    def deviation_of_estimate(self) -> float:
-        """Standard deviation that noise gives to the estimate, where a + b is far above its noise."""
-        (of_a, of_b), p = self.variances, min(max(self.estimate, 0.0), 1.0)
-        return math.sqrt((1 - p) ** 2 * of_a + p**2 * of_b) / max(self.a + self.b, 1)
+        All noise may have the sum 0.
+        """
+        (of_a, of_b), (a, _), both = self.variances, self.cells, sum(self.cells)
+        each = 0.0 if self.rest is None else of_a / a / (both + self.rest)
+        return of_a - each * a**2, of_a - each * a * both, of_a + of_b - each * both**2
 
     @property
     def swapped(self) -> "NoisyRatio":
@@ -783,9 +772,9 @@ def person_limits(units: int, ratio: NoisyRatio, miss: float) -> tuple[float, fl
     records of a person differ.
     One record of each person, drawn at random, has sure limits: `ratio_limits`.
     """
-    of_a, of_b, both = (moment / units**2 for moment in ratio.moments)
+    of_a, both, of_all = (moment / units**2 for moment in ratio.moments)
     a, b = saturated_counts([ratio.a, ratio.b]) / units
-    lower, upper = quick_ratio_limits(a, b, (of_a, of_b, both), miss)
+    lower, upper = quick_ratio_limits(a, a + b, (of_a, both, of_all), miss)
     least, most = noise_limits(ratio, miss)
     return min(ratio.metric(float(lower)), least), max(ratio.metric(float(upper)), most)
 
@@ -840,8 +829,8 @@ def _lower_limit(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> float:
     wanted = float(ndtri(goal))
 
     # by the normal approximation each number of records has a limit; the search begins at the least of these
-    of_a, of_b, both = ratio.moments
-    added = (1 - rho) ** 2 * of_a + rho**2 * of_b - 2 * rho * (1 - rho) * both
+    of_a, both, of_all = ratio.moments
+    added = of_a - 2 * rho * both + rho**2 * of_all
     deviations = np.sqrt(sizes * abs(rho * (1 - rho)) + added) / np.maximum(sizes, 1)
     near = rho + s / np.maximum(sizes, 1) + wanted * deviations
 

@@ -126,16 +126,17 @@ def combined(
     """
     from scipy.special import ndtri  # scikit-learn depends on scipy; slow to import
 
-    if any(ratio.a + ratio.b < _FAR * ratio.deviation for ratio in ratios):
+    if any(ratio.a + ratio.b < _FAR * math.sqrt(sum(ratio.variances)) for ratio in ratios):
         return None
-    each = [count_limits.ratio_limits(ratio, miss) for ratio in ratios]
-    estimates = [ratio.estimate for ratio in ratios]
-    if is_mean:
-        far = [-float(ndtri(miss)) * ratio.deviation_of_estimate for ratio in ratios]
-        each = [
-            (min(low, x - d), max(high, x + d))
-            for (low, high), x, d in zip(each, estimates, far, strict=True)
-        ]
+    each, estimates = [], [ratio.estimate for ratio in ratios]
+    for ratio, x in zip(ratios, estimates, strict=True):
+        low, high = count_limits.ratio_limits(ratio, miss)
+        if is_mean:
+            (of_a, of_b), p = ratio.variances, min(max(x, 0.0), 1.0)
+            deviation = math.sqrt((1 - p) ** 2 * of_a + p**2 * of_b) / max(ratio.a + ratio.b, 1)
+            far = -float(ndtri(miss)) * deviation
+            low, high = min(low, x - far), max(high, x + far)
+        each.append((low, high))
     lower, upper = count_limits.combined_limits(
         lambda *ratios: function(np.array(ratios)), estimates, each, is_monotone=is_mean
     )

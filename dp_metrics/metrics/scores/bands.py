@@ -21,7 +21,7 @@ from dp_metrics.mechanisms._laws import COUNT_LIMIT, ENORMOUS
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, pooled_means
 from dp_metrics.quantities.tables import NoisyCounts, nearest_with_sum, saturated_counts
 from dp_metrics.release import count_limits
-from dp_metrics.release.count_limits import NoisyRatio, Quotient, quotient_limits
+from dp_metrics.release.count_limits import NoisyRatio, Quotient, quick_ratio_limits, quotient_limits
 from dp_metrics.release.released import POPULATION_NOTE, PopulationQuestion
 from dp_metrics.release.result import Result
 
@@ -740,19 +740,6 @@ def middles(n_bins: int) -> Floats:
     return (np.arange(n_bins) + 0.5) / n_bins
 
 
-def share_limits(cells: BinnedCells, miss: float) -> tuple[Floats, Floats]:
-    """Return approximate limits of the share of positives in each bin among all people.
-
-    Either limit may miss with this probability.
-    """
-    classes = np.stack([cells.is_positive, ~cells.is_positive]).astype(np.float64)
-    positive, negative = (cells.sums(cells.noisy * one) for one in classes)
-    of_one, both, of_other = cells.moments(*classes)
-    lower, upper = count_limits.quick_ratio_limits(positive, negative, (of_one, of_other, both), miss)
-    is_told = positive + negative > FAR * np.sqrt(np.maximum(of_one + of_other + 2 * both, 0.0))
-    return np.where(is_told, lower, 0.0), np.where(is_told, upper, 1.0)
-
-
 def calibration_band(
     cells: BinnedCells,
     prob_pred: Floats,
@@ -777,7 +764,7 @@ def calibration_band(
     note : str
         How sure the limits are.
     shares : tuple of ndarray or None, default=None
-        Limits of the shares of positives; None: `share_limits`.
+        Limits of the shares of positives; None: approximate ones.
     here : ndarray of bool, default=slice(None)
         Which bins are shown.
 
@@ -788,10 +775,17 @@ def calibration_band(
     as its upper end for the lower limit of the gap, and as its lower end for the upper one. What is shown of
     a share reaches as far as those limits: the diagonal leaves no bar of a bin whose gap may be 0.
     """
-    each = asked.miss / cells.bins
-    low, high = share_limits(cells, each) if shares is None else shares
-    lower, upper = _gap_limits(cells, each)
-    excess, total, *_ = cells.gaps((cells.least + cells.most) / 2)
+    each, (least, most) = asked.miss / cells.bins, cells.range()
+    of_lower, of_upper = (cells.gaps(scores) for scores in (cells.most, cells.least))
+    excess, total, (_, _, of_total), _ = cells.gaps((cells.least + cells.most) / 2)
+    is_told = total > FAR * np.sqrt(np.maximum(of_total, 0.0))
+    ends = quotient_limits((of_lower, of_upper), each, -1.0, 1.0)
+    lower, upper = np.where(is_told, np.clip(ends, -most, 1.0 - least), [-most, 1.0 - least])
+    if shares is None:
+        positive, _, noise, _ = cells.gaps(np.zeros_like(cells.least))
+        shares = quick_ratio_limits(positive, total, noise, each)
+        shares = np.where(is_told, shares[0], 0.0), np.where(is_told, shares[1], 1.0)
+    low, high = shares
     gap = np.clip(excess / np.maximum(total, 1.0), lower, upper)
     known = np.array([prob_pred, prob_pred]) if cells.are_told else cells.means()
     lowest = np.clip(np.minimum(low, known[1] + lower), 0.0, 1.0)
@@ -799,20 +793,6 @@ def calibration_band(
     told: list[Any] = [each[..., here] for each in (prob_pred, lowest, highest, gap, lower, upper, known)]
     told += [asked.confidence, _CALIBRATION, note, cells, public_n]
     return CalibrationBand(*told)
-
-
-def _gap_limits(cells: BinnedCells, miss: float) -> tuple[Floats, Floats]:
-    """Return approximate limits of shares of positives less mean scores, whatever these are.
-
-    Scores that are known up to a bin count as its ends; see `BinnedCells.gaps`.
-    """
-    least, most = cells.range()
-    lowest, highest = (cells.gaps(scores) for scores in (cells.most, cells.least))
-    lower, upper = quotient_limits((lowest, highest), miss, -1.0, 1.0)
-    total, (_, _, of_total) = lowest.below, lowest.noise
-    is_told = total > FAR * np.sqrt(np.maximum(of_total, 0.0))
-    lower = np.where(is_told, np.maximum(lower, -most), -most)
-    return lower, np.where(is_told, np.minimum(upper, 1.0 - least), 1.0 - least)
 
 
 _LARGEST_REACH = 1 << 18  # beyond, the law of a sum takes too long
@@ -864,8 +844,8 @@ def benefit_limits(counts: NoisyRatio, n: int, weight: float, miss: float) -> tu
     many more in a, or in b, as make the benefit: without these limits covered 87 %, not 95 %, where few are
     positive.
     """
-    of_a, of_b, both = counts.moments
-    noise = of_a + weight**2 * of_b - 2 * weight * both
+    of_a, both, of_all = counts.moments  # a - weight b is (1 + weight) a - weight (a + b)
+    noise = (1 + weight) ** 2 * of_a - 2 * weight * (1 + weight) * both + weight**2 * of_all
     value, more = counts.a - weight * counts.b, 1 + weight**2
     square = max(counts.a, 0) + weight**2 * max(counts.b, 0)
 
