@@ -593,15 +593,10 @@ def noisy_ratio(
     ends, most = list(accumulate(size for size, _ in noise.rates)), int(COUNT_LIMIT) * noise.units
     # a larger noisy count says no more, and may be no float
     in_a, in_b = (min(max(sum(noise.noisy[cell] for cell in side), -most), most) for side in (a, b))
-    return NoisyRatio(
-        in_a,
-        in_b,
-        (len(a), len(b)),
-        (noise.rates[bisect_right(ends, a[0])][1], noise.rates[bisect_right(ends, b[0])][1]),
-        noise.together - len(a) - len(b) if noise.zero_sum else None,
-        None if n is None else n * noise.units,
-        weights,
-    )
+    rates = noise.rates[bisect_right(ends, a[0])][1], noise.rates[bisect_right(ends, b[0])][1]
+    rest = noise.together - len(a) - len(b) if noise.zero_sum else None
+    of_all = None if n is None else n * noise.units
+    return NoisyRatio(in_a, in_b, (len(a), len(b)), rates, rest, of_all, weights)
 
 
 def _law_of_sum(cells: int, rate: Fraction, reach: int) -> Floats:
@@ -825,7 +820,7 @@ def _lower_limit(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> float:
     goal = miss * (1 - _OF_SIZE - _OF_SMALL_SIZE) - 2 * _DROPPED
     if goal <= 0:
         return 0.0
-    chance = _chance(table.law, ratio.slack, rho, s)
+    chance = _chance(table, ratio.slack, rho, s)
     wanted = float(ndtri(goal))
 
     # by the normal approximation each number of records has a limit; the search begins at the least of these
@@ -868,33 +863,26 @@ def _lower_limit(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> float:
     return lower
 
 
-def _chance(table: Floats, slack: int, rho: float, s: float) -> Callable[[Sizes, float], Floats]:
+def _chance(table: NoiseTable, slack: int, rho: float, s: float) -> Callable[[Sizes, float], Floats]:
     """Return a function to F_N(p), or more, for N from each size on: as many as a block is wide."""
-    width = 2 * slack + 1
-    tail, first = _tail_of_combination(table, np.arange(table.shape[0]) - table.shape[0] // 2, rho)
+    width, places = 2 * slack + 1, np.arange(len(table.law)) - len(table.law) // 2
+    # P((1 - rho) z_a - rho z_b >= i / _FINE) for each i from -span on, rounded up; noises are blocks' numbers
+    span = math.ceil((abs(1 - rho) + abs(rho)) * places[-1] * _FINE) + 2
+    of_a, of_b = (1 - rho) * _FINE * places + (span + 1 - 1e-7), rho * _FINE * places
+    cells = np.subtract.outer(of_a, of_b).astype(np.int64)  # above 0: rounded up
+    law = np.bincount(cells.ravel(), table.law.ravel(), minlength=2 * span + 1)
+    tail = np.append(np.cumsum(law[::-1])[::-1], 0.0)
     within = slack * (abs(1 - rho) + abs(rho))  # a combination exceeds that of middles by this at most
     fine = _FINE / width
 
     def chance(sizes: Sizes, p: float) -> Floats:
         x, law, total = _binomial_laws(sizes + width - 1, p)
-        beyond = (s + rho * sizes - within) * fine + (1e-6 - first)
+        beyond = (s + rho * sizes - within) * fine + (1e-6 + span)
         needed = (beyond[:, np.newaxis] - x * fine).astype(np.int64)
         chances: Floats = np.einsum("ij,ij->i", law, tail.take(needed, mode="clip")) / total
         return chances
 
     return chance
-
-
-def _tail_of_combination(table: Floats, places: Sizes, rho: float) -> tuple[Floats, int]:
-    """Return P((1 - rho) z_a - rho z_b >= (first + i) / _FINE) for each i, rounded up, and `first`.
-
-    Noises are the numbers of their blocks, `places`.
-    """
-    span = math.ceil((abs(1 - rho) + abs(rho)) * places[-1] * _FINE) + 2
-    of_a, of_b = (1 - rho) * _FINE * places + (span + 1 - 1e-7), rho * _FINE * places
-    cells = np.subtract.outer(of_a, of_b).astype(np.int64)  # above 0: rounded up
-    law = np.bincount(cells.ravel(), table.ravel(), minlength=2 * span + 1)
-    return np.append(np.cumsum(law[::-1])[::-1], 0.0), -span
 
 
 def _binomial_laws(sizes: Sizes, p: float) -> tuple[Floats, Floats, Floats]:

@@ -223,32 +223,45 @@ def matrix_layout(labels: int, kinds: tuple[str, ...] = ("right", "missed", "wro
     return found if found.is_partition or labels > MOST_MATRIX_LABELS else whole(labels)
 
 
-_OF_WHAT = {"true": 1, "pred": 0, "all": None}
+_OF_WHAT: Mapping[str | None, int | None] = {"true": 1, "pred": 0, "all": None}
 """Over which axes of a matrix the records are added up that its shares are of."""
 
 
-def cells_and_others(counts: Counts, *, normalize: str) -> tuple[Floats, Floats]:
-    """Return each cell of the matrix, one row after the other, and the others of what its share is of."""
-    assert counts.matrix is not None
-    total = counts.matrix.sum(axis=_OF_WHAT[normalize], keepdims=True)
-    return counts.matrix.ravel(), (total - counts.matrix).ravel()
+@dataclass(frozen=True)
+class MatrixShares:
+    """The confusion matrix, or shares of its rows, its columns or all of it.
 
-
-def normalized(counts: Counts, *, normalize: str | None, others: Floats | None = None) -> Floats:
-    """Return the matrix, or shares of its rows, its columns or all of it.
-
-    With `others`, a matrix too, each cell is compared with the cells of that, not of its own matrix: for
-    limits of the shares.
+    Parameters
+    ----------
+    normalize : str or None
+        As in `private_confusion_matrix`.
     """
-    matrix = counts.matrix
-    assert matrix is not None
-    if normalize is None:
-        return matrix
-    axis = _OF_WHAT[normalize]
-    total = (matrix if others is None else others).sum(axis=axis, keepdims=True)
-    if others is not None:
-        total = matrix + (total - others)
-    return np.divide(matrix, total, out=np.zeros_like(matrix), where=total > 0)
+
+    normalize: str | None
+
+    def _sums(self, matrix: Any) -> Any:
+        return matrix.sum(axis=_OF_WHAT[self.normalize], keepdims=True)
+
+    def __call__(self, counts: Counts, others: Floats | None = None) -> Any:
+        """Return the result.
+
+        With `others`, a matrix too, each cell is compared with the cells of that, not of its own matrix: for
+        limits of the shares.
+        """
+        matrix = counts.matrix
+        if self.normalize is None or matrix is None:
+            return matrix
+        total = self._sums(matrix) if others is None else matrix + (self._sums(others) - others)
+        return np.divide(matrix, total, out=np.zeros_like(matrix), where=total > 0)
+
+    def parts(self, counts: Counts) -> tuple[Floats, Floats]:
+        """Return each cell, one row after the other, and the others of what its share is of."""
+        matrix: Any = counts.matrix
+        return matrix.ravel(), (self._sums(matrix) - matrix).ravel()
+
+    def rests_on(self, counts: Counts) -> Floats:
+        """Return what the cells are divided by; nothing if they are counts."""
+        return np.empty(0) if self.normalize is None else self._sums(counts.matrix).ravel()
 
 
 _TOLD = {
@@ -380,12 +393,6 @@ class Ratio:
 def sizes_of_labels(counts: Counts) -> Floats:
     """Return how many records have each label, and how many are predicted to have it."""
     return np.concatenate([counts.true, counts.predicted])
-
-
-def sums_of_shares(counts: Counts, *, normalize: str | None) -> Floats:
-    """Return what the cells of a matrix are divided by; nothing if they are counts."""
-    by = {"true": counts.true, "pred": counts.predicted, "all": np.array([counts.n])}
-    return np.empty(0) if normalize is None else by[normalize]
 
 
 def quotients(above: Floats, below: Floats, undefined: float) -> Floats:

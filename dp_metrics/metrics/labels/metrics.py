@@ -382,13 +382,12 @@ def private_confusion_matrix(
     """
     known = LabelSet.of(settings["labels"])
     check_choice(normalize, "normalize", (None, "true", "pred", "all"))
-    formula = partial(layouts.normalized, normalize=normalize)
-    shares = partial(layouts.sums_of_shares, normalize=normalize)
-    parts_of = None
-    if normalize is not None and known.size <= _MOST_LIMITED:
-        parts_of = partial(layouts.cells_and_others, normalize=normalize)
-    layout = layouts.whole(known.size)
-    return asks(Confusion(layout, formula, known, shares, parts_of=parts_of, needs_matrix=True).query)
+    formula, layout = layouts.MatrixShares(normalize), layouts.whole(known.size)
+    is_limited = normalize is not None and known.size <= _MOST_LIMITED
+    parts_of = formula.parts if is_limited else None
+    return asks(
+        Confusion(layout, formula, known, formula.rests_on, parts_of=parts_of, needs_matrix=True).query
+    )
 
 
 @private("sklearn.metrics.balanced_accuracy_score", greater_is_better=True, **OF_COUNTS)
