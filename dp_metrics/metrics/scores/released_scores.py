@@ -19,7 +19,7 @@ from dp_metrics.inputs.options import (
     own_error_state,
 )
 from dp_metrics.metrics._pictures import draw_calibration, draw_net_benefit, draw_precision_recall, draw_roc
-from dp_metrics.metrics.labels.layouts import Layout, whole
+from dp_metrics.metrics.labels.layouts import whole
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, counts_of_labels
 from dp_metrics.metrics.scores import bands, curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import CalibrationBand, PrecisionRecallBand, RocBand
@@ -246,11 +246,13 @@ class ReleasedScores:
         (0.5, True)
         >>> lower, upper = at.population_interval("precision")
         """
-        edge, labels = self._edge_of(threshold), self._table.classes.labels
-        layout = self._layout(edge)
+        edge, classes, bins = self._edge_of(threshold), self._table.classes, self.counts.positive.size
+        # cells of a matrix of two labels, by class and prediction; the first label may be the positive one
+        cells = np.repeat([0, 2], bins) + np.tile(np.arange(bins) >= edge, 2)
+        layout = replace(whole(2), places=cells if classes.positive else 3 - cells)
         counts = layout.counts(self.result.value, self.result.released.public_n)
-        result = replace(self.result, reading=KeptCounts(counts_of_labels(layout, labels)))
-        return ReleasedConfusion(result, labels.known, counts, layout, float(self.counts.edges[edge]))
+        result = replace(self.result, reading=KeptCounts(counts_of_labels(layout, classes.labels)))
+        return ReleasedConfusion(result, classes.labels.known, counts, layout, float(self.counts.edges[edge]))
 
     def _edge_of(self, threshold: float) -> int:
         """Return the place of the inner edge of the released bins that is nearest to a threshold."""
@@ -259,14 +261,6 @@ class ReleasedScores:
             raise ValueError("threshold must be a finite number.")
         inner = self.counts.edges[1:-1]
         return int(np.abs(inner - np.clip(wanted, inner[0], inner[-1])).argmin()) + 1
-
-    def _layout(self, edge: int) -> Layout:
-        """Return how the noisy counts tell the confusion matrix at this edge."""
-        bins, is_second = self.counts.positive.size, bool(self._table.classes.positive)
-        is_positive = np.repeat([False, True], bins)
-        is_above = np.tile(np.arange(bins) >= edge, 2)
-        places = (2 * is_positive + is_above) if is_second else (3 - 2 * is_positive - is_above)
-        return replace(whole(2), places=places)  # a table of scores is counted from scores: `of` is not asked
 
     def _score_at(self, threshold: float, metric: Callable[..., Any], **options: Any) -> float:
         told: Any = self.at_threshold(threshold)
