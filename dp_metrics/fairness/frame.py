@@ -440,10 +440,12 @@ class PrivateMetricFrame:
         ValueError
             If no metric is read from counts that tell all metrics of labels.
         """
-        for entry in self._entries.values():
+        released = [one.overall.result for one in self._entries.values() if one.overall.result is not None]
+        positive = [getattr(one.reading, "positive", None) for one in released]
+        for of_all in released:
             with contextlib.suppress(TypeError):
-                if (of_all := entry.overall.result) is not None:
-                    return ReleasedConfusion.of(of_all)
+                told = ReleasedConfusion.of(of_all)
+                return replace(told, positive=next((one for one in positive if one is not None), None))
         raise ValueError("No metric of this frame is read from counts that tell all metrics of labels.")
 
     def group_max(self) -> Any:

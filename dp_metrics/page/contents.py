@@ -243,14 +243,14 @@ _THRESHOLDS = 3  # the limits of each take some time
 
 def _at_thresholds(page: PageFacts) -> Iterator[Table]:
     """Yield what other thresholds of the released scores would give."""
-    scores, setting = page.released.get(SCORES), page.public.setting
+    scores = page.released.get(SCORES)
     if scores is None:
         return
     inner, notes, rows = scores.counts.edges[1:-1], list[str](), dict[str, list[Any]]()
     names = ("selection rate", "recall", "precision")
     for wanted in np.linspace(inner[0], inner[-1], _THRESHOLDS + 2)[1:-1]:
         labels = scores.at_threshold(wanted)
-        told, called = labels.numbers(pos_label=setting.pos_label), f"{labels.threshold:.3g}"
+        told, called = labels.numbers(), f"{labels.threshold:.3g}"
         rows[called] = [called, *(_with_range(told[name], notes, 0.0) for name in names)]
     yield Table(_AT_THRESHOLDS, ["threshold", *names], [*rows.values()], notes)
 

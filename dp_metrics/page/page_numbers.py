@@ -229,14 +229,14 @@ def _numbers_of(release: str, released: Mapping[str, Any], setting: Setting) -> 
     """Return the numbers of what was released by this name."""
     told = released[release]
     if isinstance(told, ReleasedConfusion):
-        yield from _of_labels(release, told, setting)
+        yield from _of_labels(release, told)
     elif isinstance(told, ReleasedScores):
         is_unit = setting.edges is None
         yield from (one for one in told.numbers().values() if is_unit or one.metric != OVER_EXPECTED)
     elif isinstance(told, PrivateMetricFrame):
         feature, is_of_counts = page_plan.feature_of(release), release.startswith((LABELS, page_plan.SIDES))
         if is_of_counts and not feature:  # of all records the table by the first feature tells
-            yield from _of_labels(release, told.released_labels(), setting)
+            yield from _of_labels(release, told.released_labels())
         elif release.startswith("absolute error") and not feature:
             yield told.numbers()["mae"]
         group = next(iter(told.by_group))
@@ -253,12 +253,12 @@ def is_gap(number: Number) -> bool:
     return number.section == FOR_WHOM and number.group is None
 
 
-def _of_labels(release: str, told: ReleasedConfusion, setting: Setting) -> Iterator[Number]:
+def _of_labels(release: str, told: ReleasedConfusion) -> Iterator[Number]:
     if release.startswith(page_plan.SIDES):
         for name, metric in page_plan.SHARES.items():
             yield number_of(told, metric, {"pos_label": 1}, called=name)
         return
-    for one in told.numbers(pos_label=setting.pos_label).values():
+    for one in told.numbers().values():
         if release != page_plan.PERSONS:
             yield one
         elif one.label is None and one.metric in _ONCE:

@@ -446,7 +446,12 @@ def _counts(public: PageForm, columns: tuple[str, ...], metrics: Sequence[FrameM
     if by:
         return _frame(public, metrics, columns, by, one_table=True)
     query = counts_of_labels(matrix_layout(public.labels.size), public.labels).query(public.shape)
-    return _alone(public, query).then(ReleasedConfusion.of), columns
+    positive = public.positive if public.labels.size == 2 else None
+    return _alone(public, query).then(partial(_confusion, positive=positive)), columns
+
+
+def _confusion(result: Result[Any], *, positive: Any) -> ReleasedConfusion:
+    return replace(ReleasedConfusion.of(result), positive=positive)
 
 
 def _labels(public: PageForm, by: str) -> Planned:

@@ -347,3 +347,13 @@ def test_groups_are_drawn_with_the_limits_of_their_noise():
     # no bar of a group that is publicly empty
     of_one = {"by": ["a"] * N, "group_labels": ["a", "b"], "membership": "public"}
     assert len(frame(MAE, **of_one).plot(ax=figure.Figure().subplots()).patches) == 1
+
+
+def test_the_labels_of_a_frame_know_the_positive_one():
+    y, pred, group = np.array([0, 0, 1, 1, 1] * 200), np.array([0, 1, 1, 1, 0] * 200), np.arange(1000) % 2
+    recall = partial(dp.private_recall_score, pos_label=0)
+    metrics = {"accuracy": "accuracy", "recall": recall, "f1": partial(dp.private_f1_score, pos_label=0)}
+    frame = dp.PrivateMetricFrame(
+        metrics=metrics, y_true=y, y_pred=pred, sensitive_features=group, group_labels=[0, 1], epsilon=1e9
+    )
+    assert frame.released_labels().recall_score() == pytest.approx(frame.overall["recall"]) == 0.5

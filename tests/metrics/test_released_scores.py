@@ -78,6 +78,9 @@ def test_metrics_are_those_of_scikit_learn_at_every_edge(setting):
         for name in ("recall_score", "precision_score", "f1_score"):
             exact = getattr(sk, name)(y, y_pred, pos_label=positive, zero_division=0)
             assert getattr(released, name)(edge) == pytest.approx(exact, abs=1e-6)
+            short, twin = name.removesuffix("_score"), getattr(at, name)()
+            assert twin == at.numbers()[short].value == getattr(released, name)(edge)
+            assert at.population_interval(short).estimate == twin
         specificity = sk.recall_score(y, y_pred, pos_label=other)
         assert released.specificity_score(edge) == pytest.approx(specificity, abs=1e-6)
     fpr, tpr, thresholds = released.roc_curve()

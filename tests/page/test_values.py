@@ -369,3 +369,18 @@ def test_observed_over_expected_is_told_of_all_and_of_each_group():
     assert page.verdicts.answer == "pass"
     other = dp.private_evaluate(y, y_score=9 * score, edges=[0, 3, 6, 9], threshold=3, epsilon=3.0)
     assert "observed over expected" not in other
+
+
+@loop_over("by", [False, True])
+def test_what_a_page_released_knows_the_positive_label(by):
+    groups = {"sensitive_features": OLD, "group_labels": [0, 1]} if by else {}
+    y = np.where(Y, 0, 1)
+    page = dp.private_evaluate(y, y_score=SCORE, pos_label=0, labels=[0, 1], epsilon=NO_NOISE, **groups)
+    labels = page.released["labels by group"].released_labels() if by else page.released["labels"]
+    at = page.released["scores"].at_threshold(0.5)
+    for name in ("recall", "precision"):
+        exact = getattr(sk, f"{name}_score")(y, 1 - PRED, pos_label=0)
+        told = [page[name].value, labels.numbers()[name].value, labels.population_interval(name).estimate]
+        assert [*told, getattr(labels, f"{name}_score")()] == pytest.approx([exact] * 4)
+        assert getattr(at, f"{name}_score")() == pytest.approx(exact, abs=0.01)  # bins merge scores
+    assert labels.f1_score(pos_label=1) == pytest.approx(sk.f1_score(y, 1 - PRED, pos_label=1))

@@ -194,6 +194,13 @@ class Confusion:
     of: str = ""
     no_limits: str = ""
 
+    @property
+    def positive(self) -> Any:
+        """The one of two labels that the metric is of; None where it is of no one label."""
+        ratio: Any = self.formula
+        is_of_one = self.labels.size == 2 and getattr(ratio, "average", None) == "binary"
+        return self.labels.in_order.tolist()[ratio.place] if is_of_one else None
+
     def query(self, shape: Shape) -> Query:
         """Return the query of the metric, which depends on the form of the records by how persons count."""
         check_matrix(self.labels.size)

@@ -74,6 +74,9 @@ class ReleasedConfusion:
         How they are read from the noisy ones.
     threshold : float or None, default=None
         The score from which on the positive class is predicted, where scores were released.
+    positive : object, default=None
+        The label that metrics of one label are of, where the release knows which is the positive one of two:
+        as of scores. None: as in the metrics, 1.
 
     Notes
     -----
@@ -96,6 +99,7 @@ class ReleasedConfusion:
     counts: Counts
     layout: Layout = field(repr=False)
     threshold: float | None = None
+    positive: Any = None
 
     @classmethod
     def of(cls, result: Result[Any]) -> Self:
@@ -126,7 +130,8 @@ class ReleasedConfusion:
         if counts.missed is None or counts.wrong is None or counts.right.size < labels.size:
             raise TypeError(_TOO_LITTLE.format(result.metric))
         shape = None if counts.matrix is None else (labels.size, labels.size)
-        return cls(replace(result, reading=KeptCounts(every, shape)), labels.in_order, counts, told.layout)
+        kept = replace(result, reading=KeptCounts(every, shape))
+        return cls(kept, labels.in_order, counts, told.layout, positive=told.positive)
 
     def __repr__(self) -> str:
         result = self.result
@@ -222,7 +227,7 @@ class ReleasedConfusion:
         Parameters
         ----------
         pos_label : object, default=None
-            Which of two labels the metrics are of; None: the second.
+            Which of two labels the metrics are of; None: the positive one, or else the second.
 
         Returns
         -------
@@ -234,7 +239,8 @@ class ReleasedConfusion:
         labels = self.labels.tolist()
         asked: list[tuple[str, dict[str, Any]]] = [("accuracy", {}), ("balanced_accuracy", {})]
         if len(labels) == 2:
-            one = {"pos_label": LabelSet.of(labels).known[1] if pos_label is None else pos_label}
+            known = [pos_label, self.positive, LabelSet.of(labels).known[1]]
+            one = {"pos_label": next(label for label in known if label is not None)}
             asked += [(name, one) for name in _OF_TWO_LABELS]
         else:
             asked.append(("f1", {"average": "macro"}))
@@ -262,7 +268,8 @@ class ReleasedConfusion:
     def _result_of(self, metric: Callable[..., Any] | str, options: Mapping[str, Any]) -> Result[Any]:
         """Return the result of a metric with these options, made of the counts that were released."""
         row, fixed = row_of(metric)
-        known, name = {**fixed, **options, "labels": self.labels}, row.name
+        one = {} if self.positive is None or "pos_label" not in row.options else {"pos_label": self.positive}
+        known, name = {**one, **fixed, **options, "labels": self.labels}, row.name
         if name == "private_accuracy_score":  # the micro average of recalls
             known, row = {**known, "average": "micro"}, METRICS["private_recall_score"]
         if not isinstance(row.usual.reading, Confusion):

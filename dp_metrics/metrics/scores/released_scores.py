@@ -252,7 +252,8 @@ class ReleasedScores:
         layout = replace(whole(2), places=cells if classes.positive else 3 - cells)
         counts = layout.counts(self.result.value, self.result.released.public_n)
         result = replace(self.result, reading=KeptCounts(counts_of_labels(layout, classes.labels)))
-        return ReleasedConfusion(result, classes.labels.known, counts, layout, float(self.counts.edges[edge]))
+        at, known = float(self.counts.edges[edge]), classes.labels.known
+        return ReleasedConfusion(result, known, counts, layout, at, known.tolist()[classes.positive])
 
     def _edge_of(self, threshold: float) -> int:
         """Return the place of the inner edge of the released bins that is nearest to a threshold."""
@@ -263,9 +264,7 @@ class ReleasedScores:
         return int(np.abs(inner - np.clip(wanted, inner[0], inner[-1])).argmin()) + 1
 
     def _score_at(self, threshold: float, metric: Callable[..., Any], **options: Any) -> float:
-        told: Any = self.at_threshold(threshold)
-        pos_label = told.labels.tolist()[self._table.classes.positive]
-        return float(metric(told, pos_label=pos_label, **options))
+        return float(metric(self.at_threshold(threshold), **options))
 
     def recall_score(self, threshold: float, *, zero_division: float | str = 0.0) -> float:
         """Return the recall of ``score >= threshold``: see `at_threshold`, which has limits of it."""
