@@ -33,7 +33,7 @@ of each record, who is protected with all of them. (The groups that a frame comp
 
 import math
 import numbers
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -684,8 +684,8 @@ def check_sample_weight(
 def check_groups(groups: ArrayLike | None) -> NDArray[np.intp] | None:
     """Return the number of each record's public group, counted from 0 in order of first appearance.
 
-    Two ids are one group where they are equal in Python: 1 and 1.0 are, 1 and "1" are not. Several persons in
-    one group are protected together, at the cost of accuracy; one person in several would not be protected.
+    Two ids are one group where they are equal in Python: 1 and 1.0 are. Several persons in one group are
+    protected together, at the cost of accuracy; one person in several would not be protected.
     """
     if groups is None:
         return None
@@ -706,7 +706,20 @@ def check_groups(groups: ArrayLike | None) -> NDArray[np.intp] | None:
         raise ValueError(MISSING.format("groups"))
     if codes is None:
         raise ValueError("groups must be hashable labels.")
+    check_sort_of_ids(numbers_of)
     return np.array(codes, dtype=np.intp)
+
+
+def check_sort_of_ids(ids: Iterable[Any]) -> None:
+    """Raise if some ids of persons, which are public, are text and some are numbers: 7 may be the person "7".
+
+    Readers of files guess types for a part of the rows, so that one odd id makes text of the others near it.
+    """
+    if len({is_a(one, str) for one in ids if is_a(one, (str, numbers.Number, *_NUMPYS_NUMBERS))}) > 1:
+        raise ValueError(
+            "groups holds text and numbers, so that nobody can tell whether 7 and '7' are one person: read "
+            "all ids as text, such as by dtype=str in pandas."
+        )
 
 
 def number_of_persons(codes: NDArray[np.intp]) -> int:

@@ -240,6 +240,7 @@ class Summary:
                 "Some person has records in two chunks, and would count as two: sort the records by person, "
                 "and keep all of one in one chunk."
             )
+        arrays.check_sort_of_ids(persons | self._persons)
         return persons | self._persons
 
     def _stats_of(self, query: Query, records: Records) -> list[Any]:

@@ -132,6 +132,8 @@ def test_a_metrics_container_reads_mounted_folders_and_writes_results(tmp_path, 
         ):
             volumes[name].mkdir(exist_ok=True)
             pd.DataFrame({"id": rows, **columns}).to_csv(volumes[name] / f"{at}.csv", index=False)
+    # or one odd id in a file would make another person of each that is in both
+    assert {*map(type, program.read_folder(volumes["labels"])["patient"])} == {str}
     results = tmp_path / "results.yaml"
     words = [f"--{name}={path}" for name, path in volumes.items()]
     words += [f"--parameters_file={RECIPES / 'medperf' / 'parameters_file.yaml'}", f"--output_path={results}"]

@@ -14,8 +14,9 @@ from dp_metrics import private_evaluate
 
 
 def read_folder(folder: Path) -> pd.DataFrame:
-    """Return all rows of the CSV files of a folder, by their id."""
-    return pd.concat([pd.read_csv(path) for path in sorted(folder.glob("*.csv"))]).set_index("id")
+    """Return all rows of the CSV files of a folder, by their id; ids are text, whatever they look like."""
+    ids = {"id": str, "patient": str}
+    return pd.concat([pd.read_csv(path, dtype=ids) for path in sorted(folder.glob("*.csv"))]).set_index("id")
 
 
 def evaluate(predictions: Path, labels: Path, parameters_file: Path, output_path: Path) -> None:
