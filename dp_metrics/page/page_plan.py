@@ -481,7 +481,7 @@ def _limits_of_median(public: PageForm, _: str) -> Planned:
     errors = record_loss(absolute_error, public.setting.bounds)
     n, most = public.shape.n, public.shape.most_records
     rank = quantile_rank(n) if n is not None and most > 1 else None
-    groups = max((by.size for by in public.by.values()), default=1)  # without any all people are one
+    groups = sum(by.size for by in public.by.values()) or 1  # without any all people are one
     columns = ("y_true", TARGETS)
     query = quantile_query(
         public.of(*columns), q=0.5,

@@ -206,8 +206,33 @@ def test_limits_of_observed_over_expected_cover_where_few_are_positive(expected)
     assert covered > 0.95
 
 
-def test_counts_that_are_all_noise_have_no_limits_of_a_ratio():
-    edges = np.linspace(0, 1, 5)
-    noise = NoisyCounts((1, 0, 0, 0, 0, 0, 0, 1), ((8, Fraction(1, 100)),), zero_sum=False)
-    with np.errstate(divide="ignore"):  # as under whatever is public
-        assert over_expected_limits(noise, edges, 0.025, of_people=False) == (0.0, np.inf)
+@loop_over(
+    ("counts", "rate"),
+    [
+        ((1, 0, 0, 0, 0, 0, 0, 1), Fraction(1, 100)),
+        ((-15, 0, 0, 0, 12, 0, 0, 0), Fraction(1, 2)),  # fewer than no records
+        ((10, 5, 5, 5, -12, 0, 0, 0), Fraction(1, 2)),  # fewer than no positives
+    ],
+)
+def test_counts_that_are_all_noise_have_no_limits_of_a_ratio(counts, rate):
+    noise = NoisyCounts(counts, ((8, rate),), zero_sum=False)
+    for of_people in (True, False):
+        limits = over_expected_limits(noise, np.linspace(0, 1, 5), 0.025, of_people=of_people)
+        assert limits == (0.0, np.inf)
+
+
+def test_fewer_than_no_positives_count_as_none():
+    noise = NoisyCounts((50, 30, 30, 30, -12, 0, 0, 0), ((8, Fraction(1, 2)),), zero_sum=False)
+    lower, upper = over_expected_limits(noise, np.linspace(0, 1, 5), 0.025, of_people=False)
+    assert lower == 0
+    assert 0.05 < upper < 0.5
+
+
+def test_observed_over_expected_lies_within_its_own_limits():
+    generator = np.random.default_rng(0)
+    score = generator.beta(2, 6, 12)
+    positive = (generator.random(12) < score).astype(int)
+    for seed in (3, 212, 293):  # limits of the noisy counts would leave that of plausible counts out
+        curve = dp.with_result(dp.private_roc_curve)(positive, score, epsilon=2.0, random_state=seed)
+        found = dp.ReleasedScores.of(curve).observed_over_expected()
+        assert found.lower <= found.estimate <= found.upper

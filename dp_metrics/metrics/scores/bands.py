@@ -882,9 +882,14 @@ def over_expected_limits(
 
     The variance by chance is that of the counts, and at least that of people who are positive r times as
     often as the probabilities say: where three are positive, the counts alone made limits that covered 80 %.
+    Noise that leaves fewer than no positives tells of none, and one that may be all of the sum of
+    probabilities tells nothing.
     """
     counts, bins = saturated_counts(noise.numbers), edges.size - 1
     present, positive = np.maximum(counts, 0.0), np.repeat([0.0, 1.0], bins)
+    most = np.tile(edges[1:], 2)
+    if counts @ most <= FAR * np.sqrt(max(noise.covariance(most, most), 0.0)):
+        return 0.0, np.inf
 
     def side(ends: Floats) -> Quotient:
         scores = np.tile(ends, 2)
@@ -897,7 +902,8 @@ def over_expected_limits(
             likely = np.minimum(x * scores, 1.0 - x)  # the ratio times a probability, at most 1; times 1 - x
             return of_noise + max(present @ weights**2, present @ (likely * (1.0 - x - likely)))
 
-        return Quotient(counts @ positive, counts @ (positive + scores), (0.0, 0.0, 0.0), variance)
+        positives = max(float(counts @ positive), 0.0)
+        return Quotient(positives, positives + counts @ scores, (0.0, 0.0, 0.0), variance)
 
     lower, upper = quotient_limits((side(edges[1:]), side(edges[:-1])), miss)
     return float(lower / (1.0 - lower)), float(upper / (1.0 - upper))

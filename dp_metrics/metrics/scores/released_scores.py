@@ -439,7 +439,9 @@ class ReleasedScores:
         expected = float(counts.middles @ counts.total)
         estimate = float(counts.positive.sum()) / expected if expected > 0 else math.nan
         about = f"The observed over the expected positives {_WHOM[of]}"
-        return Interval(lower, upper, confidence, about, released.APPROXIMATE, estimate)
+        # the counts that are divided are plausible ones, which those that are limited may leave out
+        lower, upper = np.fmin(lower, estimate), np.fmax(upper, estimate)
+        return Interval(float(lower), float(upper), confidence, about, released.APPROXIMATE, estimate)
 
     def numbers(self) -> dict[str, Number]:
         """Return the areas, and of probabilities observed over expected, with their limits, by name."""
