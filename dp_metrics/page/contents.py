@@ -15,7 +15,7 @@ from dp_metrics.fairness.frame import PrivateMetricFrame, group_in_words
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.page import page_numbers
-from dp_metrics.page.in_short import QUESTIONS, PageFacts, capital
+from dp_metrics.page.in_short import QUESTIONS, PageFacts, capital, of_all, of_groups, words_of
 from dp_metrics.page.page_plan import COMPARISON, SIDES, PagePart, feature_of, matrix_of, times_as_wide
 from dp_metrics.page.requirements import CANNOT_TELL, FAIL, PASS, Verdicts, parsed
 from dp_metrics.page.setting import SCORES
@@ -99,10 +99,10 @@ class Section:
 
 def sections_of(page: PageFacts) -> list[Section]:
     """Return the sections of a page, in their order."""
-    of_all = page.of_all
-    tables = [_overall("All records", of_all, page)]
-    if any(one.bias for one in of_all):
-        tables.append(_ways(of_all, page))
+    good = of_all(page)
+    tables = [_overall("All records", good, page)]
+    if any(one.bias for one in good):
+        tables.append(_ways(good, page))
     if of_labels := [one for one in page.numbers.values() if one.label is not None]:
         tables.append(_by("label", "By label", of_labels))
     tables += _of_tables(page)
@@ -111,7 +111,7 @@ def sections_of(page: PageFacts) -> list[Section]:
         sections.append(Section("Requirements", _REQUIRED, [_required(page.verdicts, page)]))
     sections.append(Section(page_numbers.HOW_GOOD, _HOW_GOOD, tables))
     more: list[Table] = []
-    if groups := page.of_groups:
+    if groups := of_groups(page):
         features = list(dict.fromkeys(one.feature for one in groups))
         alone = [one for one in features if one is not None] or features  # groups of all together are details
         sections.append(Section(page_numbers.FOR_WHOM, _WHOM, _by_features(alone, groups, page)))
@@ -119,7 +119,7 @@ def sections_of(page: PageFacts) -> list[Section]:
     if (compared := page.released.get(COMPARISON)) is not None:
         sections.append(Section("Which is better", "", lines=_compared(compared, page)))
     sections.append(_cost(page))
-    more = [*_of_noise(of_all), *more, *_at_thresholds(page)]
+    more = [*_of_noise(good), *more, *_at_thresholds(page)]
     if more:
         sections.append(Section("More numbers", "", more))
     return [*sections, Section("Words", "", [_words(page)])]
@@ -201,15 +201,10 @@ def _scale(numbers: Sequence[Number], scale: float) -> str:
 
 def _ways(numbers: Sequence[Number], page: PageFacts) -> Table:
     """Return which way numbers err, and by how much means did in trials at this n and epsilon."""
-    notes = [_TRIALS]
-    rows = [
-        [
-            one.name,
-            f"{(one.bias or _EITHER_WAY).partition(' if ')[0]}{_marks(notes, one.bias)}",
-            _in_trials(one, page),
-        ]
-        for one in numbers
-    ]
+    notes, rows = [_TRIALS], []
+    for one in numbers:
+        way, _, _ = (one.bias or _EITHER_WAY).partition(" if ")
+        rows.append([one.name, way + _marks(notes, one.bias), _in_trials(one, page)])
     return Table("Which way these numbers err", ["", "errs", "in trials off by [1]"], rows, notes)
 
 
@@ -291,7 +286,7 @@ def _of_tables(page: PageFacts) -> Iterator[Table]:
 
 def _of_matrix(labels: ReleasedConfusion, page: PageFacts) -> Table:
     """Return how many of 1,000 have each two labels, or of these records where no more can be told."""
-    names, caption = labels.labels.tolist(), _OF_THOUSAND.format(page.words.units)
+    names, caption = labels.labels.tolist(), _OF_THOUSAND.format(words_of(page).units)
     matrix: Any = 1000 * labels.confusion_matrix(normalize="all")
     try:
         limits = labels.population_interval("confusion_matrix", normalize="all", confidence=CONFIDENCE)
@@ -365,7 +360,7 @@ def _with_range(number: Number, notes: list[str], scale: float) -> Cell:
 
 def _compared(found: Comparison, page: PageFacts) -> list[tuple[str, str]]:
     """Return what a comparison tells."""
-    words, lines = page.words, [page.summary[3]]
+    words, lines = words_of(page), [page.summary[3]]
     if found.unit == "persons":
         lines.append(f"Of each {words.person_name} the mean error over all {words.units} counts.")
     if found.p_value is not None:
@@ -396,7 +391,7 @@ def _cost(page: PageFacts) -> Section:
     if page.plan.left_out:
         left = [[one.about, one.why] for one in page.plan.left_out]
         tables.append(Table("What was left out", ["", "why"], left))
-    words, public = page.words, ""
+    words, public = words_of(page), ""
     lines = [("", page.summary[4])]
     if page.most_records > 1:
         public = f"how many {words.units} each {words.person_name} has, which is public; "
@@ -434,12 +429,12 @@ _GENERAL = {
 
 def meaning(metric: str, page: PageFacts) -> str:
     """Return what a metric is, in the words of a page."""
-    return page_numbers.METRICS.get(metric, "").format(**vars(page.words))
+    return page_numbers.METRICS.get(metric, "").format(**vars(words_of(page)))
 
 
 def _words(page: PageFacts) -> Table:
     """Return what words mean, of those that the page uses and has not explained where they stand."""
-    beside, metrics = {one.metric for one in page.of_all}, [one.metric for one in page.numbers.values()]
+    beside, metrics = {one.metric for one in of_all(page)}, [one.metric for one in page.numbers.values()]
     known = {name: meaning(name, page) for name in metrics if name not in beside}
     used = {
         page_numbers.TOO_NOISY: not all(map(page_numbers.is_told, page.numbers.values())),
@@ -447,6 +442,6 @@ def _words(page: PageFacts) -> Table:
     }
     for name, text in _GENERAL.items():
         if used.get(name, True):
-            known[name] = text.format(**vars(page.words))
+            known[name] = text.format(**vars(words_of(page)))
     rows = [[name, capital(text)] for name, text in known.items() if text]
     return Table("Words of this page", ["word", "meaning"], rows)

@@ -139,37 +139,14 @@ class PageFacts:
         return checked(self.numbers, asked, about="people", confidence=CONFIDENCE) if asked else None
 
     @cached_property
-    def words(self) -> SimpleNamespace:
-        """What the page calls things: the words of the call, or the usual ones, and what is made of them."""
-        words = SimpleNamespace(**{**_USUAL, **self.public.setting.words})
-        words.unit, words.units = words.unit_name
-        words.with_label = f"that {words.positive_meaning}" if words.positive_meaning else "with the label"
-        words.of_target = f" {words.target_unit}" if words.target_unit else ""
-        # whom models are compared on: where some persons have several records, each person counts once
-        words.compared = words.units if self.public.persons is None else "people"
-        return words
-
-    @cached_property
     def numbers(self) -> dict[str, Number]:
         """The numbers by name."""
         return page_numbers.numbers_of(self.public.setting, self.released)
 
     @property
-    def of_all(self) -> list[Number]:
-        """The numbers of all records and of no one label."""
-        return [
-            one for one in self.numbers.values() if one.section == page_numbers.HOW_GOOD and one.label is None
-        ]
-
-    @property
-    def of_groups(self) -> list[Number]:
-        """The numbers of groups, and the largest differences of these."""
-        return [one for one in self.numbers.values() if one.section == page_numbers.FOR_WHOM]
-
-    @property
     def header(self) -> dict[str, str]:
         """About what the page is, by name."""
-        words, setting = self.words, self.public.setting
+        words, setting = words_of(self), self.public.setting
         facts = {"Model": words.model_name} if words.model_name != _USUAL["model_name"] else {}
         if (positive := _positive(self)) is not None:
             if SCORES in setting.columns and LABELS not in setting.columns:
@@ -204,13 +181,35 @@ def in_digits(epsilon: Fraction) -> str:
     return f"{float(up.divide(*map(Decimal, epsilon.as_integer_ratio()))):g}"
 
 
+def words_of(page: PageFacts) -> SimpleNamespace:
+    """Return what a page calls things: the words of the call, or the usual ones, and what is made of them."""
+    words = SimpleNamespace(**{**_USUAL, **page.public.setting.words})
+    words.unit, words.units = words.unit_name
+    words.with_label = f"that {words.positive_meaning}" if words.positive_meaning else "with the label"
+    words.of_target = f" {words.target_unit}" if words.target_unit else ""
+    # whom models are compared on: where some persons have several records, each person counts once
+    words.compared = words.units if page.public.persons is None else "people"
+    return words
+
+
+def of_all(page: PageFacts) -> list[Number]:
+    """Return the numbers of all records and of no one label."""
+    numbers = page.numbers.values()
+    return [one for one in numbers if one.section == page_numbers.HOW_GOOD and one.label is None]
+
+
+def of_groups(page: PageFacts) -> list[Number]:
+    """Return the numbers of groups, and the largest differences of these."""
+    return [one for one in page.numbers.values() if one.section == page_numbers.FOR_WHOM]
+
+
 def _positive(page: PageFacts) -> Any:
     """Return the positive one of two labels; None where there are targets, or more labels."""
     return page.public.positive if "recall" in page.numbers else None
 
 
 def _how_good(page: PageFacts) -> str:
-    words = page.words
+    words = words_of(page)
     units, model, of_target = words.units, words.model_name, words.of_target
     if (positive := _positive(page)) is not None:
         meaning = words.positive_meaning or f"have the label {positive}"
@@ -237,18 +236,18 @@ def _how_good(page: PageFacts) -> str:
 
 def _some_number(page: PageFacts) -> str:
     """Return the first number of all records that is told, where it is none of those that lead."""
-    of_all = [one for one in page.of_all if one.metric not in ("selection rate", "prevalence")]
-    for one in of_all:
+    known = [one for one in of_all(page) if one.metric not in ("selection rate", "prevalence")]
+    for one in known:
         if page_numbers.shown_limits(one) is not None:
             return f"The {one.name} is {_about(one)}."
-    return _TOO_NOISY if of_all else "Nothing was released that tells how good the model is."
+    return _TOO_NOISY if known else "Nothing was released that tells how good the model is."
 
 
 _TOO_NOISY = "All is too noisy to tell how good the model is."
 
 
 def _for_whom(page: PageFacts) -> str:
-    if not page.of_groups:
+    if not of_groups(page):
         if page.public.setting.has_groups:
             return "Groups of people were given, but nothing was released about them."
         return "No groups of people were given."
@@ -256,7 +255,7 @@ def _for_whom(page: PageFacts) -> str:
     if rules:
         return " ".join(_kept_or_broken(page, rule) for rule in rules)
     # how many are positive tells nothing of the model
-    gaps = [one for one in page.of_groups if one.group is None and one.metric != "prevalence"]
+    gaps = [one for one in of_groups(page) if one.group is None and one.metric != "prevalence"]
     # the limits of all gaps hold at once
     limits = [(shown, one) for one in gaps if (shown := page_numbers.shown_limits(one)) is not None]
     sure = [(shown.lower, one) for shown, one in limits if shown.lower > 0]
@@ -264,7 +263,7 @@ def _for_whom(page: PageFacts) -> str:
         return "No sure difference between groups; that is no proof that they are alike."
     # what is no share leads where no share differs
     _, number = max(sure, key=lambda one: (one[1].metric != OVER_EXPECTED, float(one[0])))
-    of_others = {"mae": (page.words.of_target, 1), OVER_EXPECTED: ("", 1)}
+    of_others = {"mae": (words_of(page).of_target, 1), OVER_EXPECTED: ("", 1)}
     unit, times = of_others.get(number.metric, (" points of 100", 100))
     gap = _about(number, unit, times=times)
     by = number.name.partition(GAP)[2]  # the feature, where there are several
@@ -295,7 +294,7 @@ def _groups(number: int) -> str:
 
 
 def _how_sure(page: PageFacts) -> str:
-    words, told = page.words, [one for one in page.numbers.values() if page_numbers.is_told(one)]
+    words, told = words_of(page), [one for one in page.numbers.values() if page_numbers.is_told(one)]
     units, noisy = words.units, len(page.numbers) - len(told)
     whom, with_what = f"all {units} like these", "noise and chance included"
     if page.most_records > 1:
@@ -330,7 +329,7 @@ _PLAIN = {
 
 
 def _which_is_better(page: PageFacts) -> str:
-    words, found = page.words, page.released.get(COMPARISON)
+    words, found = words_of(page), page.released.get(COMPARISON)
     model, other = words.model_name, words.baseline_name
     if found is None:
         if page.public.setting.baseline is None:
@@ -363,7 +362,7 @@ def _cost(page: PageFacts) -> str:
 
 def promise(page: PageFacts, left: str = "") -> str:
     """Return what a page cost and promises, and what is left of the budget today."""
-    words, epsilon = page.words, page.epsilon
+    words, epsilon = words_of(page), page.epsilon
     one, several, person = words.unit, words.units, words.person_name
     if page.is_seeded:
         return SEEDED

@@ -29,7 +29,7 @@ from dp_metrics.inputs.options import Relation, check_flag, did_you_mean, own_er
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page import page_plan
 from dp_metrics.page.contents import Section, Table, concluded, sections_of
-from dp_metrics.page.in_short import SEEDED, PageFacts, check_words, in_digits, promise
+from dp_metrics.page.in_short import SEEDED, PageFacts, check_words, in_digits, promise, words_of
 from dp_metrics.page.page_numbers import is_gap, is_told, numbers_of
 from dp_metrics.page.page_plan import EvaluationPlan, PageForm
 from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spelled
@@ -45,7 +45,7 @@ from dp_metrics.release.stored import Call, Results
 def rendered(page: PrivateEvaluation, sections: Sequence[Section], *, is_whole: bool = True) -> str:
     """Return the page as a whole file, or to stand in another one."""
     text: str = _template().render(
-        page=page, words=page.words, sections=sections, is_whole=is_whole, version=__version__
+        page=page, words=words_of(page), sections=sections, is_whole=is_whole, version=__version__
     )
     return text
 
@@ -64,7 +64,7 @@ _MEANING = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 
 def markdown(page: PrivateEvaluation, sections: Sequence[Section]) -> str:
     """Return the page as Markdown."""
-    words = page.words
+    words = words_of(page)
     lines = [f"# {_escaped(words.title)}", ""]
     if words.data_description:
         lines += [_escaped(words.data_description), ""]
@@ -297,7 +297,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that the page says as lists, mappings, numbers and text; NaN and infinity are None."""
-        words, compared = self.words, self.released.get(page_plan.COMPARISON)
+        words, compared = words_of(self), self.released.get(page_plan.COMPARISON)
         return {
             "schema": _SCHEMA,
             "version": 2,
@@ -367,7 +367,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         check_folder(folder)
         promise = SEEDED if self.is_seeded else _NOISY.format(in_digits(self.public.epsilon))
         texts = {
-            "README.txt": _ABOUT.format(title=self.words.title, promise=promise),
+            "README.txt": _ABOUT.format(title=words_of(self).title, promise=promise),
             "numbers.csv": self.frame().to_csv(lineterminator="\n"),
             "page.md": self.to_markdown(),
             "page.json": self.to_json(),

@@ -233,6 +233,6 @@ def test_observed_over_expected_lies_within_its_own_limits():
     score = generator.beta(2, 6, 12)
     positive = (generator.random(12) < score).astype(int)
     for seed in (3, 212, 293):  # limits of the noisy counts would leave that of plausible counts out
-        curve = dp.with_result(dp.private_roc_curve)(positive, score, epsilon=2.0, random_state=seed)
+        curve = dp.with_result(dp.private_roc_curve)(positive, score, epsilon=2.0, random_state=seeded(seed))
         found = dp.ReleasedScores.of(curve).observed_over_expected()
         assert found.lower <= found.estimate <= found.upper
