@@ -276,9 +276,12 @@ def _kept_or_broken(page: PageFacts, rule: str) -> str:
     assert verdicts is not None
     answers: dict[str, list[str]] = {FAIL: [], PASS: [], CANNOT_TELL: []}
     # nothing is asked of a group that is publicly empty
-    for name in [name for name in expanded(page.numbers, [rule]) if name in verdicts]:
-        number, limits = page.numbers[name], verdicts[name].interval
-        range_ = "" if limits is None else f" ({_about(number, limits=limits)})"
+    asked = {name: pair for name, pair in expanded(page.numbers, [rule]).items() if name in verdicts}
+    for name, (_, bound) in asked.items():
+        limits = verdicts[name].interval
+        range_ = ""
+        if limits is not None:
+            range_ = f" ({_about(page.numbers[name], limits=limits, apart_from=bound)})"
         answers[verdicts[name].answer].append(f"{name.partition(' in ')[2]}{range_}")
     broken, kept, unclear = answers.values()
     if not broken and not kept:

@@ -212,7 +212,7 @@ A number is named by one of them, with " of " a label, " in " a group, or " diff
 def numbers_of(setting: Setting, released: Mapping[str, Any]) -> dict[str, Number]:
     """Return the numbers that a page shows, by name and in their order."""
     numbers = [
-        replace(one, release=release, section=one.section or HOW_GOOD)
+        replace(_without_bounds(one, setting), release=release, section=one.section or HOW_GOOD)
         for release in released
         for one in _numbers_of(release, released, setting)
     ]
@@ -223,6 +223,23 @@ def numbers_of(setting: Setting, released: Mapping[str, Any]) -> dict[str, Numbe
         replace(one, confidence=1 - (1 - CONFIDENCE) / gaps) if is_gap(one) else one for one in numbers
     ]
     return {one.name: one for one in sorted(numbers, key=lambda one: one.section != HOW_GOOD)}
+
+
+def _without_bounds(number: Number, setting: Setting) -> Number:
+    """Return a number with no upper limit where that is all that the public bounds of the targets tell."""
+    if number.metric not in IN_UNITS or setting.bounds is None:
+        return number
+    lower, upper = setting.bounds
+    most = (upper - lower) ** (2 if number.metric == "mse" else 1)
+    noise, people = (
+        partial(_below, limits=one, most=most) for one in (number.noise_interval, number.population_interval)
+    )
+    return replace(number, _noise=noise, _people=people)
+
+
+def _below(confidence: float, *, limits: Callable[[float], Interval], most: float) -> Interval:
+    found = limits(confidence)
+    return replace(found, upper=math.inf) if found.upper >= most * (1 - _ROUNDING) else found
 
 
 def _numbers_of(release: str, released: Mapping[str, Any], setting: Setting) -> Iterator[Number]:

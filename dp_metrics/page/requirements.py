@@ -201,7 +201,11 @@ def _verdict(number: Number, sign: str, bound: float, about: str, confidence: fl
         return Verdict(text, CANNOT_TELL, None, str(error), _OF_RECORDS if is_known else str(error))
     meets = {compared(interval.lower, bound), compared(interval.upper, bound)}
     answer = PASS if meets == {True} else FAIL if meets == {False} else CANNOT_TELL
-    return Verdict(text, answer, interval, interval.note, _why(number, sign, bound, interval, answer))
+    # ranges among people shrink with the root of the number of records, and those of the noise of counts with
+    # that number; of a mean with what lies between, as what few records add is clipped
+    shrinks = 1 if about == "records" and number.metric not in IN_UNITS else 2
+    why = _why(number, sign, bound, interval, answer, shrinks=shrinks)
+    return Verdict(text, answer, interval, interval.note, why)
 
 
 def _whole(bound: float) -> str:
@@ -214,8 +218,16 @@ _OF_BINS = frozenset(("roc auc", "average precision", OVER_EXPECTED))
 _IF_FINE = ", if the bins of the scores are fine enough"
 
 
-def _why(number: Number, sign: str, bound: float, interval: Interval, answer: str) -> str:
-    """Return why a verdict is what it is; where nothing can be told, what would take to tell it."""
+_MORE_RECORDS = "More records, or a larger epsilon, give it one."
+_HAS_NO_LIMIT = {"median absolute error": _MORE_RECORDS, OVER_EXPECTED: _MORE_RECORDS}
+_OF_MEANS = "Give public bounds, closer ones if there are some, or ask for a median."
+
+
+def _why(number: Number, sign: str, bound: float, interval: Interval, answer: str, *, shrinks: int) -> str:
+    """Return why a verdict is what it is; where nothing can be told, what would take to tell it.
+
+    `shrinks` is the power of the width of a range as which the number of records grows.
+    """
     if answer != CANNOT_TELL:
         _, met, broken = _SIGNS[sign]
         side = met if answer == PASS else broken
@@ -224,9 +236,9 @@ def _why(number: Number, sign: str, bound: float, interval: Interval, answer: st
     reach, distance = abs(number.value - end), abs(number.value - bound)
     if not math.isfinite(reach):
         there = f"There is no limit on the other side of {_whole(bound)}."
-        return f"{there} Give public bounds, or ask for a median."
-    # ranges shrink with the root of the number of records, but for what is noise, and what bins leave open
-    times = (reach / distance) ** 2 if distance else math.inf
+        return f"{there} {_HAS_NO_LIMIT.get(number.metric, _OF_MEANS)}"
+    # but for what bins leave open
+    times = (reach / distance) ** shrinks if distance else math.inf
     more = f"about {max(times, 1.1):.2g}" if times <= _MOST_TIMES else f"more than {_MOST_TIMES}"
     takes = f"it takes {more} times the records{_IF_FINE if number.metric in _OF_BINS else ''}."
     return f"{_whole(bound)} lies within the range. If the number stays, {takes}"

@@ -1,11 +1,13 @@
 """Requirements: pass, fail or cannot tell, right at once with the confidence."""
 
 import itertools
+import math
+import re
 from functools import partial
 
 import numpy as np
 import pytest
-from helpers import later, loop_over
+from helpers import later, loop_over, seeded
 
 import dp_metrics as dp
 from dp_metrics.page.page_numbers import METRICS
@@ -229,3 +231,57 @@ def test_how_many_are_positive_is_no_difference_of_the_model():
     page = dp.private_evaluate(y, y, labels=[0, 1], epsilon=2.0, **OF_GROUPS)
     assert page["prevalence difference"].value > 0.4
     assert "largest gap in selection rate" in page.summary[1]
+
+
+def test_a_median_has_limits_for_the_rules_of_all_features():
+    generator = np.random.default_rng(0)
+    y, groups = generator.normal(size=20_000), generator.integers(0, 3, (20_000, 2))
+    page = dp.private_evaluate(
+        y, y_pred=y + generator.normal(size=y.size) / 2, task="regression", epsilon=8.0,
+        sensitive_features=groups, group_labels=[[0, 1, 2]] * 2, crossed=False,
+        requirements=["median absolute error <= 1", "share too high in each group <= 0.9"],
+    )  # fmt: skip
+    assert page.verdicts.answer == "pass"
+
+
+def test_the_sentence_of_a_broken_rule_never_reaches_the_bound():
+    """Ranges are written with more digits where the usual ones would reach beyond the bound."""
+    generator = np.random.default_rng(3)
+    groups = generator.integers(0, 2, 3000)
+    y = generator.integers(0, 2, 3000)
+    pred = np.where(generator.random(3000) < np.where(groups == 0, 0.6, 0.8), y, 1 - y)
+    released = partial(
+        dp.private_evaluate, y, pred, labels=[0, 1], epsilon=8.0, sensitive_features=groups,
+        group_labels=[0, 1],
+    )  # fmt: skip
+    rule = "accuracy in each group >= {}"
+    first = released(requirements=rule.format(0.1), random_state=seeded())
+    _, upper = first.verdicts["accuracy in 0"].interval
+    bound = math.ceil(1000 * upper) / 1000
+    again = released(requirements=rule.format(bound), random_state=seeded())
+    assert again.verdicts["accuracy in 0"].interval.upper == upper < bound
+    (told,) = re.findall(r"broken in 0 \(about [\d.]+ \([\d.]+ to ([\d.]+)\)\)", again.summary[1])
+    assert float(told) < bound
+
+
+def test_reasons_give_advice_that_helps():
+    generator = np.random.default_rng(0)
+    y = generator.lognormal(3, 1, 3000)
+    pred = y * generator.lognormal(0, 0.3, 3000)
+    released = partial(dp.private_evaluate, y, pred, task="regression", epsilon=0.2)
+    for bounds in (None, (0, 500)):  # which are no limit of a median
+        median = released(bounds=bounds)["median absolute error"]
+        assert median.noise_interval().upper == np.inf
+        why = released(bounds=bounds).check("median absolute error <= 6", about="records")
+        assert "More records, or a larger epsilon" in why["median absolute error"].why
+    score = generator.beta(1, 20, 60)
+    page = dp.private_evaluate(
+        (generator.random(60) < score).astype(int), y_score=score, epsilon=2.0, split={"scores": 1}
+    )
+    why = page.check("observed over expected >= 100")["observed over expected"].why
+    assert "median" not in why
+    near = partial(evaluated, epsilon=0.3)()
+    share = near["recall"].noise_interval()
+    bound = float(share.lower + 0.9 * (near["recall"].value - share.lower))
+    told = near.check(f"recall >= {bound!r}", about="records")["recall"].why
+    assert "about 10 times" in told or "about 9" in told or "about 11" in told
