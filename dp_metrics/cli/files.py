@@ -225,9 +225,8 @@ class Predictions:
                 strings_can_be_null=True,
             ),
         )
-        for batch, part in zip_longest(
-            batches, blocks
-        ):  # all blocks are checked before the last batch is done
+        # all blocks are checked before the last batch is done
+        for batch, part in zip_longest(batches, blocks):
             yield batch, part or 0.0
 
     def _parquet_types(self) -> dict[str, Any]:

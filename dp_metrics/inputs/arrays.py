@@ -207,16 +207,6 @@ def number_of_records(container: Any) -> int:
     return n
 
 
-def refuse_unread(data: Any) -> None:
-    """Raise for a masked array, and for a table whose numbers are yet to be computed."""
-    if isinstance(data, np.ma.MaskedArray):
-        raise TypeError(
-            "Masked arrays are not supported: what the mask hides would be read. Drop such records."
-        )
-    if hasattr(type(data), "collect_schema") and hasattr(type(data), "collect"):
-        raise TypeError("A LazyFrame holds no numbers yet: pass what its method collect() returns.")
-
-
 def array_of(data: Any) -> NDArray[Any]:
     """Return what a container holds as an array: of its own type, or for a list one of objects.
 
@@ -228,7 +218,12 @@ def array_of(data: Any) -> NDArray[Any]:
     """
     if type(data) is np.ndarray:
         return data
-    refuse_unread(data)
+    if isinstance(data, np.ma.MaskedArray):
+        raise TypeError(
+            "Masked arrays are not supported: what the mask hides would be read. Drop such records."
+        )
+    if hasattr(type(data), "collect_schema") and hasattr(type(data), "collect"):
+        raise TypeError("A LazyFrame holds no numbers yet: pass what its method collect() returns.")
     if issparse(data):
         raise TypeError("Sparse data was passed, but dense data is required.")
     failure: Exception
@@ -819,9 +814,7 @@ def check_multioutput(multioutput: Any, n_outputs: int) -> Literal["raw_values"]
     if n_outputs == 1:
         raise ValueError("Custom weights are useful only in multi-output cases.")
     if weights.size != n_outputs:
-        raise ValueError(
-            f"There must be equally many custom weights ({weights.size}) as outputs ({n_outputs})."
-        )
+        raise ValueError(f"There must be equally many custom weights ({weights.size}) as outputs.")
     if (weights < 0).any() or not weights.any():
         raise ValueError("Custom weights must be non-negative, and at least one of them positive.")
     scaled: Floats = weights / weights.max()  # their sum must not overflow

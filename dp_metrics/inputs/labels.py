@@ -312,9 +312,14 @@ _SOME = (
     "all labels as labels=[...], or {name} without names, its columns in the order of the sorted labels."
 )
 _UNSORTED = (
-    "labels={labels} is not sorted, and no names tell which label a column of {name} belongs to: pass "
-    "labels=sorted(labels) if they stand in that order, as predict_proba gives them, the one column being "
-    "that of the last, or name them: pd.DataFrame({name}, columns=labels). Of one column pos_label=... tells."
+    "labels={labels} is not sorted, and the columns of {name} are not named like labels, so that nobody can "
+    "tell which is which: pass labels=sorted(labels) if they stand in that order, as predict_proba gives "
+    "them, or name them: pd.DataFrame({name}, columns=labels)."
+)
+_ONE_UNSORTED = (
+    "labels={labels} is not sorted, so that nobody can tell to which label the one column of {name} belongs: "
+    "pass pos_label=..., or labels=sorted(labels) if it is that of the last, or a column for each label, "
+    "with their names."
 )
 _SCORES = "scores, as decision_function or predict_proba gives them, not labels"
 _ONE_OTHER = (
@@ -379,7 +384,7 @@ class LabelColumns:
         if listed.size != max(columns, 2):
             raise ValueError(
                 f"The number of classes in labels is different from that in {name}. "
-                f"Classes found in labels: {listed.size}, columns of {name}: {columns}."
+                f"Classes found in labels: {listed.size}; {name} must have a column for each."
             )
         of_one = None if positive is None else listed.sorted_place(positive, "pos_label")
         order = None if form.names is None else _order(form.names, listed, columns, name, of_one)
@@ -399,7 +404,7 @@ def _order(
     shown = {"name": name, "labels": reprlib.repr(labels.in_order.tolist())}
     if columns == 1:
         if positive is None and not labels.is_sorted:
-            raise ValueError(_UNSORTED.format(**shown))
+            raise ValueError(_ONE_UNSORTED.format(**shown))
         other = known[1] if positive == 0 else known[0]
         # a column named by the number 0 may just as well be the first one of a table
         if len(names) == 1 and isinstance(names[0], str) and names[0] == arrays.name_key(other):
