@@ -529,19 +529,13 @@ class NoiseTable:
     @cached_property
     def of_sums(self) -> Floats:
         """The law of the sums of the numbers of both blocks."""
-        size = len(self.law)
-        moved = np.zeros((size, 2 * size))
-        moved[:, :size] = self.law
-        # rows that are one shorter move each one place further on
-        sums: Floats = moved.ravel()[: size * (2 * size - 1)].reshape(size, -1).sum(axis=0)
-        return sums
+        places = np.arange(len(self.law))
+        return np.bincount(np.add.outer(places, places).ravel(), self.law.ravel()).astype(np.float64)
 
     @cached_property
     def below(self) -> Floats:
         """P(noise of a in block i, and that of b below block j), with one more column for all."""
-        below = np.zeros((len(self.law), len(self.law) + 1))
-        np.cumsum(self.law, axis=1, out=below[:, 1:])
-        return below
+        return np.pad(np.cumsum(self.law, axis=1), ((0, 0), (1, 0)))
 
 
 @lru_cache(maxsize=8)
