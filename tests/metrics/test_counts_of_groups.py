@@ -8,7 +8,7 @@ import pytest
 from helpers import loop_over
 
 from dp_metrics.metrics.labels.confusion import Confusion, ratio_cells
-from dp_metrics.metrics.labels.layouts import matrix_layout, whole
+from dp_metrics.metrics.labels.layouts import Layout, matrix_layout, right_or_wrong, whole
 from dp_metrics.quantities.tables import NoisyCounts
 from dp_metrics.release.count_limits import NoisyRatio, noise_limits, ratio_limits
 from dp_metrics.release.released import PopulationQuestion
@@ -32,6 +32,31 @@ def test_noisy_counts_of_groups_are_added_up_before_any_is_made_plausible(labels
     wanted = layout.counts(noisy.sum(axis=0).tolist(), n)
     for kind in ("right", "missed", "wrong", "n"):
         assert getattr(found, kind) == pytest.approx(getattr(wanted, kind))
+
+
+LAYOUTS = [
+    *(Layout(("right", *kinds), 4) for kinds in (["missed"], ["wrong"], ["either"], ["missed", "wrong"])),
+    *(Layout(("right", kind, "rest"), place=2) for kind in ("missed", "wrong", "either")),
+    *(Layout((kind, "others"), place=1) for kind in ("true", "predicted")),
+    *map(right_or_wrong, (0, 1)),
+]
+
+
+@loop_over("layout", LAYOUTS)
+def test_counts_of_a_matrix_are_read_as_what_they_are(layout):
+    matrix = np.random.default_rng(0).integers(0, 90, (4, 4))
+    told, known = (one.read(one.of(matrix).astype(float)) for one in (layout, whole(4)))
+    here = slice(None) if layout.place is None else [layout.place]
+    assert told.n == known.n
+    if "others" in layout.kinds:  # one number of the others
+        kind = next(one for one in layout.kinds if one != "others")
+        exact = known.right.sum() if kind == "correct" else getattr(known, kind)[layout.place]
+        assert told.right.tolist() == [exact]
+        assert (layout.of(matrix)[layout.good < 0] == matrix.sum() - exact).all()
+        return
+    for kind in {*layout.kinds} - {"rest"}:
+        exact = known.errors if kind == "either" else getattr(known, kind)
+        assert getattr(told, kind).tolist() == exact[here].tolist()
 
 
 @loop_over("ratio", RATIOS)
