@@ -761,15 +761,14 @@ def query_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
     all records of one are what `TableOf` pays for, and of a comparison one person moves the two counts as one
     record does. It combines to what `PageFacts` are made of.
     """
-    blocks = []
+    public, blocks = replace(public, shape=public.shape.of_any_records()), []
     for part in plan.parts:
         most = 1 if part.name in _OF_PERSONS else public.shape.most_records
         blocks.append(_release_of(part, public).at(part.epsilon / public.epsilon, most))
     # a page that knows the sizes of groups shows and stores them, whatever it releases by group
     relation = None if public.sizes is None else Relation.WITHIN_GROUPS
     whole = Together.of(blocks, public.completed, relation)
-    kept = replace(public, shape=public.shape.of_any_records())
-    combine = partial(_evaluated, combine=whole.combine, public=kept, plan=plan)
+    combine = partial(_evaluated, combine=whole.combine, public=public, plan=plan)
     return replace(whole, combine=combine)
 
 

@@ -233,3 +233,23 @@ def test_one_spend_pays_for_the_page(kind, way):
     assert budget.spent == spend.epsilon == 1 / 7
     within = "replace_one_within_groups" if way == "public" else "replace_one"
     assert spend.neighboring == WAYS[way].get("neighboring", within)
+
+
+@loop_over(
+    ("record", "kind", "options"),
+    [
+        ((1, 0.3), "y_score", {"labels": [0, 1]}),
+        ((1, 2), "y_pred", {"labels": [0, 1, 2]}),
+        ((1, [0.2, 0.3, 0.5]), "y_proba", {"labels": [0, 1, 2]}),
+    ],
+)
+def test_a_page_of_lists_asks_the_same_without_a_record(record, kind, options):
+    """An empty list has no columns, so that these would tell whether there are records."""
+
+    def page(y, predictions, **more):
+        return dp.private_evaluate(y, **{kind: predictions}, **options, **more)
+
+    for n, other in ((1, 0), (2, 1)):
+        some, fewer = ([[one] * size for one in record] for size in (n, other))
+        loss = release_loss(page, some, fewer, epsilon=1.0, neighboring="add_or_remove_one")
+        assert loss <= 1.0 + 1e-9
