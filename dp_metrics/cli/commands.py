@@ -90,7 +90,9 @@ def release(
         warnings.simplefilter("always", UserWarning)  # the package's own, which tell public things
         with refusals():
             if budget is not None and typed.spend_name in budget:  # what is stored, or why it is not served
-                released = call(**records.whole(PER_RECORD), accountant=budget, **paid)
+                is_public = vars(typed).get("membership") == ["public"]
+                of_each = PER_RECORD | ({"sensitive_features"} if is_public else set())
+                released = call(**records.whole(of_each), accountant=budget, **paid)
             elif summarise is not None:
                 released = summarise(records, accountant=budget, **paid)
             else:

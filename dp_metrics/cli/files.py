@@ -61,10 +61,13 @@ class Column:
         Its name.
     labels : sequence or None, default=None
         The public labels that cells are; empty: any label or id. None: they are numbers.
+    is_id : bool, default=False
+        Whether they are ids, which stay text where they look like fractions.
     """
 
     name: str
     labels: Sequence[Any] | None = None
+    is_id: bool = False
 
     @property
     def is_label(self) -> bool:
@@ -100,7 +103,8 @@ def columns_of(
     known = tuple(labels) if isinstance(labels, list | tuple) else (0,)
     held: dict[str, Any] = {**dict.fromkeys(labelled, known), "groups": ()}
     return {
-        argument: [Column(name, held.get(argument)) for name in names] for argument, names in named.items()
+        argument: [Column(name, held.get(argument), argument == "groups") for name in names]
+        for argument, names in named.items()
     }
 
 
@@ -296,6 +300,8 @@ class Predictions:
         known: NDArray[Any] = np.array([read(text) for text in coded.dictionary.to_pylist()], dtype=object)
         if any(one is None for one in known):
             raise column.missing
+        if column.is_id:
+            known = np.array([*map(str, known)], dtype=object)
         return np.asarray(known[coded.indices.to_numpy(zero_copy_only=False)])
 
     def _numbers(self, cells: Any, column: Column) -> NDArray[Any]:

@@ -147,7 +147,7 @@ def given(typed: argparse.Namespace, function: Callable[..., Any]) -> dict[str, 
             continue
         kind = str(parameter.annotation)
         if kind.startswith(("str", "'str")) and "Array" not in kind and name not in _LISTS:
-            found[name] = None if words == ["null"] else words[0]
+            found[name] = None if words in (["null"], ["None"]) else words[0]
             continue
         found[name] = value_of(words, name)
         if isinstance(parameter.default, bool) and not isinstance(found[name], bool):

@@ -143,3 +143,15 @@ def test_a_refused_page_leaves_no_file_and_harms_none(refused):
     Path("kept.json").write_text("{}", encoding="utf-8")
     refused(*words, "kept.json")
     assert Path("kept.json").read_text(encoding="utf-8") == "{}"
+
+
+def test_a_stored_page_of_public_groups_is_returned(run):
+    words = f"{PAGE} {SCORES} --sensitive sex --group-labels f m --membership public --epsilon 1"
+    paid = ("--spend-name", "q", "--budget", "b.sqlite", "--total", 3)
+    pages = []
+    for _ in range(2):
+        run(*words.split(), *paid, *AS_JSON)
+        pages.append(written())
+    first, again = pages
+    assert again.is_returned
+    assert [one.value for one in again.values()] == [one.value for one in first.values()]

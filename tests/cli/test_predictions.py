@@ -55,6 +55,14 @@ DIFFERENT = [
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_ids_are_text_that_looks_like_fractions_too(kind, write, run):
+    y = [0, 1] * 50
+    path = write(f"data.{kind}", {"y": y, "p": y, "id": ["1.5", "A1", "1.50", "7"] * 25})
+    argv = ("score", path, "--metric", "recall", *PAIR, "--groups", "id", "--max-records", 2, "--epsilon", 1)
+    assert json.loads(run(*argv, "--json").out)["n"] == 6  # the first two records of each of three persons
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_cells_are_equal_as_booleans_as_numbers_or_as_text(kind, write, value):
     """A type guessed from a column would read 1 and 1.0 as texts, which differ, once it holds a word."""
     share = len(EQUAL) / len(EQUAL + DIFFERENT)
