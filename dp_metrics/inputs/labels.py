@@ -138,8 +138,10 @@ class LabelSet:
         """
         array = arrays.array_of(data)
         if self.known.dtype.kind in "biuf":
+            listed = reprlib.repr(self.known.tolist())
             no_numbers = (
-                f"{name} holds labels that are no numbers: pass {self.name}=[...], the public label set."
+                f"{name} holds labels that are no numbers, as those of {self.name}={listed} are: pass "
+                f"{self.name}=[...], the public label set."
             )
             if array.dtype.kind in "mM":
                 raise ValueError(no_numbers)

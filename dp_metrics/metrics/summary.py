@@ -30,7 +30,7 @@ _OPEN = (
     "The options of the summary leave open what its records are like, or some chunk was empty and of another "
     "type or number of columns than the others. With neighboring='add_or_remove_one' a release must not "
     "depend on whether there are records: pass labels=[...], and arrays of one type; for probabilities that "
-    "are not float64 also a small max_loss."
+    "are not float64 also a small max_loss. What is released of each of several outputs only a call tells."
 )
 _UNGROUPED = "its release is about records, not persons"
 _UNLIKE_COLLECTION = (

@@ -367,6 +367,8 @@ def promise(page: PageFacts, left: str = "") -> str:
     """Return what a page cost and promises, and what is left of the budget today."""
     words, epsilon = words_of(page), page.epsilon
     one, several, person = words.unit, words.units, words.person_name
+    if one == person:  # who may have several records, whatever a record is called
+        one, several = _USUAL["unit_name"]
     if page.is_seeded:
         return SEEDED
     rest = f"Who has k {several} among these has k times the epsilon."

@@ -131,7 +131,9 @@ def parsed(requirements: Iterable[Any]) -> dict[str, tuple[str, float]]:
         except ValueError:
             value = math.nan
         if math.isnan(value):
-            raise ValueError(f"{requirement!r} is no requirement such as 'recall>=0.8'.")
+            raise ValueError(
+                f"{requirement!r} is no requirement such as 'recall >= 0.8' or 'recall in each group >= 0.8'."
+            )
         metric = re.split(f" of | in | difference|{EACH_ONCE}", name)[0]
         if metric not in METRICS:
             raise ValueError(f"No page has {metric!r}.{did_you_mean(metric, METRICS)}")

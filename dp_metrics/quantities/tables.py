@@ -226,7 +226,7 @@ class TableNoise(Noise):
         noise, mean = max(of_runs), float(records / size)
         if expected_error(noise, 2 * mean) <= MOST_ERROR:
             return None
-        counted = "records" if self.units == 1 else "persons"
+        counted = _counted(self.units)
         return (
             f"each of the {size} counts is expected to be off by {in_words(noise)} {counted}, and in a cell "
             f"are {in_words(mean)} on average. Above a fifth of them a release is mostly noise: take more "
@@ -555,7 +555,11 @@ def too_few(noise: float, records: Floats) -> Any:
     return 2 * _AWAY * noise > WIDEST * np.maximum(records, 0.0)
 
 
-def few_records(noise: float, records: Floats, few: Any) -> str:
+def _counted(units: int) -> str:
+    return "records" if units == 1 else "persons"
+
+
+def few_records(noise: float, records: Floats, few: Any, units: int = 1) -> str:
     """Return what to say of shares of which `few` are mostly noise.
 
     Parameters
@@ -566,14 +570,16 @@ def few_records(noise: float, records: Floats, few: Any) -> str:
         Noisy numbers of records by which it is divided.
     few : ndarray of bool, or bool
         Which of these are too few: see `too_few`.
+    units : int, default=1
+        As in `TableOf`.
     """
-    least = in_words(max(float(records.min()), 0.0))
-    least = f"about {least} records by the noisy counts, off by {in_words(noise)}"
+    least, counted = in_words(max(float(records.min()), 0.0)), _counted(units)
+    least = f"about {least} {counted} by the noisy counts, off by {in_words(noise)}"
     if records.size == 1:
         return f"Mostly noise: this rests on {least} on average. Conclude nothing from it."
     return (
-        f"Mostly noise in part: of {records.size} shares {int(few.sum())} rest on too few records, the worst "
-        f"on {least} on average. Conclude nothing from these."
+        f"Mostly noise in part: of {records.size} shares {int(few.sum())} rest on too few {counted}, the "
+        f"worst on {least} on average. Conclude nothing from these."
     )
 
 

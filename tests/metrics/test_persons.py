@@ -426,3 +426,11 @@ def test_persons_are_part_of_the_question(tmp_path):
         np.testing.assert_equal(ask(summary_of("confusion_matrix", CHUNKS[::-1])), first)
     with pytest.raises(ValueError, match="number of persons was 300 and is 210"):
         ask(summary_of("confusion_matrix", CHUNKS[1:]))
+
+
+def test_notes_say_persons_where_these_are_counted():
+    asked = {**EQUAL, "epsilon": 0.01}
+    for metric in (dp.private_recall_score, dp.private_roc_curve):
+        result = dp.with_result(metric)(Y, Y, **asked)
+        note = result.note or ""
+        assert "persons by the noisy counts" in note, metric.__name__

@@ -229,3 +229,11 @@ def test_no_smaller_epsilon_is_promised_than_is_spent(epsilon, said):
     assert page.header["Privacy"] == f"epsilon {said} for this whole page"
     assert page.summary[4].startswith(f"The page cost epsilon {said}, and promises")
     assert json.loads(page.to_json())["promise"] == page.summary[4]
+
+
+def test_who_counts_persons_is_promised_privacy_for_a_record():
+    """The caller calls a record a person, of whom some may have several all the same."""
+    page = dp.private_evaluate(Y, y_score=SCORE, unit_name=("person", "people"), epsilon=1.0)
+    told = page.summary[4]
+    assert "promises each person, for one record, epsilon-differential privacy" in told
+    assert "Who has k records among these has k times the epsilon." in told

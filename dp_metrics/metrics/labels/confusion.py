@@ -232,7 +232,7 @@ class Confusion:
                 lower, upper, _ = self.limits(result, 1 - tables.SHOWN)
                 wide = np.ravel(np.subtract(upper, lower) > tables.WIDEST * (2 if self.is_agreement else 1))
                 few = wide if wide.size == records.size else (few | (records == records.min())) & wide.any()
-        return tables.few_records(added, records, few) if few.any() else None
+        return tables.few_records(added, records, few, noise.units) if few.any() else None
 
     @property
     def lowest(self) -> float:

@@ -134,7 +134,7 @@ class ScoreTable:
             return self.coarse_note(counts)
         found = bands.area_limits(noise, (1 - tables.SHOWN) / 2, ties=bands.BINNED, among_people=False)
         if found is None:
-            return tables.few_records(added, smaller, True)
+            return tables.few_records(added, smaller, True, noise.units)
         return tables.far_apart(*found) or self.coarse_note(counts)
 
     def between(self, counts: ScoreCounts) -> tuple[float, float]:
