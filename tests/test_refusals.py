@@ -1110,6 +1110,11 @@ ROWS = [
          ("unexpected keyword argument 'mechanism'", {"mechanism": "hazard"}),
          ("private_zero_one_loss it takes no options", {"normalize": True}),
      ]),
+    (lambda at: dp.private_compare(*replaced([[0.0, 9.0]] * 3, at, [math.nan, 9.0]), **SAFE, loss="mae"),
+     ValueError, ..., [
+         ("^Input y_true contains NaN", 0), ("^Prediction 1 of 2: Input y_pred contains NaN", 1),
+         ("^Prediction 2 of 2: Input y_pred contains NaN", 2),
+     ]),
     (lambda at, bad, limit: dp.private_compare(
          *replaced([[0.0, 987654.0]] * 3, at, bad), **SAFE, loss="mae", max_difference=limit
      ),

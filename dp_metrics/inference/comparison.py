@@ -62,7 +62,10 @@ def losses_of_each(records: Records, losses: Sequence[RecordLoss]) -> list[Float
     Of each person where these are public: the loss of a person is the mean of those of all records.
     """
     weights = PublicWeights.of(records)
-    found = [_losses(loss, one.arrays) for loss, one in zip(losses, records.split(2), strict=True)]
+    found = []
+    for place, (loss, one) in enumerate(zip(losses, records.split(2), strict=True), start=1):
+        with arrays.of_prediction(place, 2):
+            found.append(_losses(loss, one.arrays))
     if weights.groups is None:
         return found
     sizes = weights.terms(np.ones(weights.n))
@@ -584,8 +587,8 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
         What is true, as the metric of the loss takes it.
     pred_a : array-like of shape (n_samples,) or (n_samples, n_columns)
         What model A says, as the metric of the loss takes it: labels, targets or probabilities. The model was
-        not trained on these records. Messages call it y_pred, or as the metric does. Give probabilities of
-        both models in one type: for the log loss float32 is clipped 1e-7 from 0 and 1, float64 2e-16.
+        not trained on these records. Messages call it prediction 1 of 2. Give probabilities of both models
+        in one type: for the log loss float32 is clipped 1e-7 from 0 and 1, float64 2e-16.
     pred_b : array-like of shape (n_samples,) or (n_samples, n_columns)
         The same of model B.
     loss : str or callable, default="zero_one"

@@ -34,7 +34,7 @@ of each record, who is protected with all of them. (The groups that a frame comp
 import math
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -585,6 +585,18 @@ class Records:
         return array.reshape(0, columns) if array.shape == _UNTOLD.shape else array
 
 
+@contextmanager
+def of_prediction(place: int, many: int) -> Iterator[None]:
+    """Say in a refusal that names a prediction which of several of one truth it is, counted from 1."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        text = str(error)
+        if "y_true" not in text and any(name in text for name in ("y_pred", "y_prob", "y_score")):
+            error.args = (f"Prediction {place} of {many}: {text}",)
+        raise
+
+
 def read_each(records: Records, *, readers: Sequence[Callable[[Records], Records]]) -> Records:
     """Return what each reader returns of the first argument, the truth, and of one more: see `Records.split`.
 
@@ -592,7 +604,8 @@ def read_each(records: Records, *, readers: Sequence[Callable[[Records], Records
     """
     arrays: list[NDArray[Any]] = []
     for place, reader in enumerate(readers, start=1):
-        pair = reader(records.of_arguments(0, place)).arrays
+        with of_prediction(place, len(readers)):
+            pair = reader(records.of_arguments(0, place)).arrays
         # the truth is most often read as it was at first: it is kept once for all
         is_alike = arrays and pair[0].dtype == arrays[0].dtype != object
         arrays += (arrays[0], *pair[1:]) if is_alike and np.array_equal(pair[0], arrays[0]) else pair

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import Entropy, RandomState, permute_and_flip
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.arrays import Records, Shape
+from dp_metrics.inputs.arrays import Records, Shape, of_prediction
 from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, response_method, response_of
 from dp_metrics.inputs.options import own_error_state
 from dp_metrics.mechanisms import Mechanism
@@ -135,8 +135,11 @@ class LeastOf(Quantity):
 
     def find(self, records: Records) -> NDArray[Any]:
         """Return the total of each candidate, of what `read_each` returned."""
-        parts = zip(self.totals_of, records.split(len(self.totals_of)), strict=True)
-        return np.array([total(part) for total, part in parts], dtype=object)
+        many, found = len(self.totals_of), []
+        for place, (total, part) in enumerate(zip(self.totals_of, records.split(many), strict=True), start=1):
+            with of_prediction(place, many):
+                found.append(total(part))
+        return np.array(found, dtype=object)
 
 
 @dataclass(frozen=True)
