@@ -24,7 +24,7 @@ from dp_metrics.quantities.ranks import OrderOf
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import usual_bias
-from dp_metrics.release.result import Monotone, ReleasedNumbers, Result
+from dp_metrics.release.result import Monotone, ReleasedNumbers, Result, nothing_known
 
 OutputWeights: TypeAlias = Literal["raw_values"] | Floats | None
 Check: TypeAlias = Callable[[Floats, Floats], None]
@@ -110,6 +110,10 @@ class _Scores:
         k = len(released.values) // 2
         parts = zip(released.values[:k], released.values[k:], strict=True)
         return _combined([r2_from_parts(error, variance) for error, variance in parts], self.output_weights)
+
+    def note(self, result: Result[Any]) -> str | None:
+        """Return what to say if nothing is known of an error, or of a variance."""
+        return nothing_known(result)
 
     def bias(self, clipped: Sequence[float]) -> str | None:
         """Return which way the scores usually err: targets seldom have tails as heavy as errors."""

@@ -13,6 +13,7 @@ import functools
 import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -22,7 +23,7 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 import numpy as np
 
 from dp_metrics._packages import __version__
-from dp_metrics.inputs.options import Floats, Relation, check_confidence, own_error_state
+from dp_metrics.inputs.options import MAX_FLOAT, Floats, Relation, check_confidence, own_error_state
 from dp_metrics.mechanisms._base import NOT_MONOTONE
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.quantities.base import Noise, Output, Totals
@@ -127,9 +128,11 @@ class Monotone:
     def note(self, result: Result[Any]) -> str | None:
         """Return what to say if limits of a mean with a public range are too far apart; see `WIDEST`.
 
-        Without a range, as of a mean loss without a cap, no limits are too far apart: the upper one is
-        infinite.
+        Without a range, as of a mean loss without a cap, there is a lower limit only: nothing is known where
+        that is 0, as of numbers next to 0, below which hardly any output lies.
         """
+        if (nothing := nothing_known(result)) is not None:
+            return nothing
         for part in result.parts:
             if part.even_range is None:
                 continue
@@ -176,6 +179,23 @@ class Monotone:
 
     def _at(self, values: Sequence[float], released: ReleasedNumbers) -> Any:
         return _plain(np.asarray(self.result(released.of(values)), dtype=np.float64))
+
+
+_NOTHING_KNOWN = (
+    "Mostly noise: all of it may be noise. Conclude nothing from it. If it is far below 1, give a public cap "
+    "or pass numbers in a smaller unit."
+)
+
+
+def nothing_known(result: Result[Any]) -> str | None:
+    """Return what to say if some number of a result, at least 0, has no limit with the confidence `SHOWN`."""
+    for part in result.parts:
+        with suppress(ValueError):  # some have no limits
+            lower, upper, _ = part.limits(1 - SHOWN)
+            # of counts, which are several numbers, upper limits are finite
+            if np.max(lower, initial=0.0) <= 0 and np.min(upper, initial=np.inf) >= MAX_FLOAT:
+                return _NOTHING_KNOWN
+    return None
 
 
 def _plain(numbers: Floats) -> Any:

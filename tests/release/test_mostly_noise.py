@@ -12,6 +12,7 @@ from helpers import NoEntropy, all_of_labels, all_of_scores, loop_over, seeded
 
 import dp_metrics as dp
 from dp_metrics.mechanisms._laws import Staircase
+from dp_metrics.metrics import metric_named
 from dp_metrics.quantities.tables import NoisyCounts, few_records, too_few
 
 
@@ -140,10 +141,15 @@ def test_a_noisy_number_of_records_may_tell_that_all_is_noise(name):
         pred = score
     few = released(PRIVATE_SIZES[name], y[:4], pred[:4], epsilon=0.3, **PRIVATE_N)
     if "count" in few.drawn and few.drawn["count"] > 40:  # noise of size 67 of a count of 4
-        assert (few.note is None) == (few.drawn["count"] * few.epsilon * 0.95 >= 50)
+        # by that count there are many, but the number itself may tell that all of it is noise
+        if few.drawn["count"] * few.epsilon * 0.95 >= 50:
+            assert few.note is None or few.note.startswith("Mostly noise: all of it")
+        else:
+            assert few.note is not None
     else:
         by_width = name in ("a share", "a curve", "sums")
-        assert few.note.startswith("Mostly noise: " if by_width else "By the noisy number of records ")
+        by_count = "By the noisy number of records ", "Mostly noise: all of it may be noise."
+        assert few.note.startswith("Mostly noise: " if by_width else by_count)
     assert released(PRIVATE_SIZES[name], y, pred, epsilon=1.0, **PRIVATE_N).note is None
 
 
@@ -201,3 +207,15 @@ def test_a_group_is_mostly_noise_by_the_same_limits(way):
         wide = {at: one.upper - one.lower > 0.2 for at, one in intervals.items()}
         assert wide == {at: made.note[at][metric] is not None for at in wide}
         assert 0 < sum(wide.values()) < 8
+
+
+@loop_over("metric", ["mse", "rmse", "r2", "variance"])
+def test_a_number_of_which_nothing_is_known_says_so(metric):
+    """Sizes far below the least outputs, and their squares."""
+    y = np.linspace(-1, 1, 5000)
+    data = (y,) if metric == "variance" else (y, y + 0.3)
+    released = dp.with_result(metric_named(metric))
+    for unit, is_known in ((1.0, True), (1e-13, False)):
+        result = released(*(unit * one for one in data), epsilon=10.0)
+        assert (result.note is None) == is_known
+    assert result.note.startswith("Mostly noise: all of it may be noise.")
