@@ -839,7 +839,8 @@ ROWS = [
     (lambda feature: framed_by_two().margin(feature),
      ValueError, "from 0 to 1", [2, -1, 0.5, "sex", None]),
     (lambda metric: framed_by_two(metric).margin(0),
-     ValueError, "no sum of the counts", [partial(dp.private_mse, bounds=(0, 1)), dp.private_roc_auc_score]),
+     ValueError, "of several groups together is not told",
+     [partial(dp.private_mse, bounds=(0, 1)), dp.private_roc_auc_score]),
     (lambda: framed(groups=THREE_EACH).population_interval(), ValueError, "up to 3 records of each person"),
     (lambda hold, race, old: frame(by=hold({"race": race, "old": old}), group_labels=[RACES, [False, True]]),
      ValueError, "^Input sensitive_features contains NaN: drop", [

@@ -239,12 +239,12 @@ class PrivateMetricFrame:
 
     def _show(self, result: FrameResult, epsilon: float) -> None:
         """Set the attributes."""
-        self._result, self._entries = result, result.entries
+        self._result, (self._entries, sizes, relation, self.membership) = result, result
         self._is_single = [*self._entries] == [""]
         self._groups = [*next(iter(self._entries.values())).groups]
-        self.epsilon, self.membership = epsilon, result.membership
+        self.epsilon = epsilon
         is_within = self.membership == "public"
-        self.neighboring = (Relation.WITHIN_GROUPS if is_within else result.relation).value
+        self.neighboring = (Relation.WITHIN_GROUPS if is_within else relation).value
         self.by_group = self._by_group(lambda cell: cell.value)
         self.rests_on = self._by_group(lambda cell: cell.rests_on)
         self.note = self._by_group(lambda cell: cell.note)
@@ -252,7 +252,7 @@ class PrivateMetricFrame:
         self.overall = self._each(lambda entry: entry.overall.value)
         self.overall_note = self._each(lambda entry: entry.overall.note)
         self.overall_bias = self._each(lambda entry: entry.overall.bias)
-        self.group_sizes = None if result.sizes is None else dict(result.sizes)
+        self.group_sizes = None if sizes is None else dict(sizes)
 
     def __repr__(self) -> str:
         shown = (

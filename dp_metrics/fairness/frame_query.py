@@ -156,26 +156,10 @@ Told: TypeAlias = tuple[Mapping[str, Entry], Mapping[Hashable, float] | None]
 """The entries of some metrics, by name, and the number of records of each group, where something tells it."""
 
 
-class FrameResult(NamedTuple):
-    """What a frame holds of a release, and what is public of that.
-
-    Parameters
-    ----------
-    entries : mapping of str to Entry
-        The metrics by name; a single one has the name "".
-    sizes : mapping or None
-        The number of records of each group, where something tells it.
-    relation : Relation
-        The neighbouring relation under which it was released.
-    membership : {"private", "public"}
-        Whether the group of each record is private.
-    """
-
-    entries: Mapping[str, Entry]
-    sizes: Mapping[Hashable, float] | None
-    relation: Relation
-    membership: str
-
+FrameResult: TypeAlias = tuple[Mapping[str, Entry], Mapping[Hashable, float] | None, Relation, str]
+"""What a frame holds of a release, its entries with the name "" where there is one metric only; under which
+relation it was released, and whether the group of each record is "private" or "public".
+"""
 
 Tables = Mapping[str, tuple[str, Confusion | ScoreTable]]
 """Public: by name, the name of the function of each metric of one table, and what makes it of the counts."""
@@ -286,14 +270,10 @@ def _of_frame(
     """Return the entries of all metrics, in their order."""
     entries = {name: entry for of_block, _ in made for name, entry in of_block.items()}
     # tables come first, which tell the sizes best
-    told = next((sizes for _, sizes in made if sizes is not None), None)
-    whole = FrameResult({name: entries[name] for name in names}, told, relation, "private")
-    return whole if groups.sizes is None else _of_sizes(whole, groups)
-
-
-def _of_sizes(result: FrameResult, groups: Groups) -> FrameResult:
-    sizes: Any = groups.each
-    return result._replace(sizes=sizes, membership="public")
+    told = next((known for _, known in made if known is not None), None)
+    sizes: Any = told if groups.sizes is None else groups.each
+    membership = "private" if groups.sizes is None else "public"
+    return {name: entries[name] for name in names}, sizes, relation, membership
 
 
 def _shared_layout(confusions: Sequence[Confusion], labels: LabelSet) -> Layout:
@@ -555,8 +535,10 @@ def without_empty(result: FrameResult, groups: Groups) -> FrameResult:
     """Return what one table tells where the sizes of groups are public: nothing of those without records."""
     nothing = FrameCell(math.nan, NO_RECORDS, rests_on=0)
     empty = {group: nothing for group, size in groups.each.items() if size == 0}
-    entries = {name: one._replace(groups={**one.groups, **empty}) for name, one in result.entries.items()}
-    return _of_sizes(result._replace(entries=entries), groups)
+    entries, _, relation, _ = result
+    known = {name: one._replace(groups={**one.groups, **empty}) for name, one in entries.items()}
+    sizes: Any = groups.each
+    return known, sizes, relation, "public"
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:
@@ -623,17 +605,17 @@ def margin_of(result: FrameResult, feature: int) -> FrameResult:
     ValueError
         If a metric is not read from counts of labels.
     """
-    sizes, together = result.sizes, dict[Hashable, list[Hashable]]()
-    groups: Any = next(iter(result.entries.values())).groups
+    (entries, sizes, relation, membership), together = result, dict[Hashable, list[Hashable]]()
+    groups: Any = next(iter(entries.values())).groups
     for group in groups:
         together.setdefault(group[feature], []).append(group)
     if sizes is not None:
         sizes = {label: sum(map(sizes.__getitem__, some)) for label, some in together.items()}
-    entries = {
+    margins = {
         name: entry._replace(groups={label: _margin(entry, some) for label, some in together.items()})
-        for name, entry in result.entries.items()
+        for name, entry in entries.items()
     }
-    return result._replace(entries=entries, sizes=sizes)
+    return margins, sizes, relation, membership
 
 
 def _margin(entry: Entry, groups: Sequence[Hashable]) -> FrameCell:
@@ -643,8 +625,8 @@ def _margin(entry: Entry, groups: Sequence[Hashable]) -> FrameCell:
     made = [one.reading for one in known]
     if not all(isinstance(one, Confusion) for one in made):
         raise ValueError(
-            f"{entry.metric} was released for each group, and no sum of the counts of several tells it: "
-            "ask for a frame with one of the features."
+            f"{entry.metric} of several groups together is not told: that is for metrics of labels. Ask for "
+            "a frame with one of the features."
         )
     if not known:
         return cells[0]

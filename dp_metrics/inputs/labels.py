@@ -138,10 +138,9 @@ class LabelSet:
         """
         array = arrays.array_of(data)
         if self.known.dtype.kind in "biuf":
-            listed = reprlib.repr(self.known.tolist())
             no_numbers = (
-                f"{name} holds labels that are no numbers, as those of {self.name}={listed} are: pass "
-                f"{self.name}=[...], the public label set."
+                f"{name} holds labels that are no numbers, as those in {self.name} are: pass "
+                f"{self.name}=[...] with all labels that there may be."
             )
             if array.dtype.kind in "mM":
                 raise ValueError(no_numbers)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache, partial
 from itertools import accumulate
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -277,28 +277,17 @@ def quick_ratio_limits(
     # a count below 0 would make no share likely
     a, others = np.maximum(a, 0.0), np.maximum(total - a, 0.0)
     total = a + others
-    share = Quotient(a, total, noise, lambda p: total * p * (1 - p))
+    share: Quotient = a, total, noise, lambda p: total * p * (1 - p)
     lower, upper = quotient_limits((share, share), miss)
     return np.where(total > 0, lower, 0.0), np.where(total > 0, upper, 1.0)
 
 
-class Quotient(NamedTuple):
-    """A number x = u / v, of which u and v are noisy, or several: what tells of x by way of u - x v.
+Quotient: TypeAlias = "tuple[Any, Any, tuple[Any, Any, Any], Callable[[Floats], Any]]"
+"""A number x = u / v, of which u and v are noisy, or several: what tells of x by way of u - x v.
 
-    Parameters
-    ----------
-    above, below : float or ndarray
-        What was released of u and of v, without bias.
-    noise : tuple of float or ndarray
-        The variance of the noise of u, the covariance with that of v, and the variance of this.
-    by_chance : callable
-        Of x, the variance of u - x v by the sample.
-    """
-
-    above: Any
-    below: Any
-    noise: tuple[Any, Any, Any]
-    by_chance: Callable[[Floats], Any]
+That is what was released of u and of v, without bias; the variance of the noise of u, the covariance with
+that of v, and the variance of this; and of x the variance of u - x v by the sample.
+"""
 
 
 def quotient_limits(

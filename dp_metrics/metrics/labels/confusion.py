@@ -287,7 +287,8 @@ class Confusion:
         lower, upper = (
             self.formula(whole(size).read(own), others=others) for own, others in ((low, high), (high, low))
         )
-        most = n if getattr(self.formula, "normalize", None) is None else 1.0
+        divides = self.rests_on(self.layout.read(np.zeros(self.layout.good.size))).size > 0
+        most = 1.0 if divides else n
         return Limits(lower, upper).within(0.0, math.inf if most is None else most)
 
     def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:

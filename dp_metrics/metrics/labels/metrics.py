@@ -382,12 +382,12 @@ def private_confusion_matrix(
     """
     known = LabelSet.of(settings["labels"])
     check_choice(normalize, "normalize", (None, "true", "pred", "all"))
-    formula, layout = layouts.MatrixShares(normalize), layouts.whole(known.size)
-    is_limited = normalize is not None and known.size <= _MOST_LIMITED
-    parts_of = formula.parts if is_limited else None
-    return asks(
-        Confusion(layout, formula, known, formula.rests_on, parts_of=parts_of, needs_matrix=True).query
-    )
+    formula = partial(layouts.matrix_shares, normalize=normalize)
+    sizes, parts_of = partial(layouts.sizes_of_shares, normalize=normalize), None
+    if normalize is not None and known.size <= _MOST_LIMITED:
+        parts_of = partial(layouts.parts_of_shares, normalize=normalize)
+    layout = layouts.whole(known.size)
+    return asks(Confusion(layout, formula, known, sizes, parts_of=parts_of, needs_matrix=True).query)
 
 
 @private("sklearn.metrics.balanced_accuracy_score", greater_is_better=True, **OF_COUNTS)

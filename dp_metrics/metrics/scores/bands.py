@@ -132,7 +132,7 @@ def _area(noise: NoisyCounts, tie: float, *, among_people: bool) -> Quotient:
     records = effective_size(negatives, positives, won) if among_people else np.inf
     products = (slopes, slopes, (won**2).sum()), (slopes, both, won.sum()), (both, both, bins**2)
     of_above, of_both, of_below = (noise.covariance(x, y) + variance**2 * w for x, y, w in products)
-    return Quotient(
+    return (
         float(raw[0] @ won @ raw[1] - covariance * won.sum()),
         pairs - covariance * bins**2,
         (of_above, of_both, of_below),
@@ -245,9 +245,8 @@ def precision_limits(
         value, _ = precision_slopes(plausible, is_upper=is_upper)
         _, slopes = precision_slopes(records, is_upper=is_upper)
         sampling = float((records * slopes**2).sum()) if among_people else 0.0
-        return Quotient(
-            value, 1.0, (noise.covariance(slopes.ravel(), slopes.ravel()), 0.0, 0.0), lambda _: sampling
-        )
+        of_noise = noise.covariance(slopes.ravel(), slopes.ravel())
+        return value, 1.0, (of_noise, 0.0, 0.0), lambda _: sampling
 
     lower, upper = quotient_limits((side(noisy, is_upper=False), side(pooled, is_upper=True)), miss)
     return float(lower), float(upper)
@@ -531,7 +530,7 @@ class BinnedCells:
             return np.maximum(total, 0.0) * share * (1 - share) + spread + 0.25
 
         noise = self.moments(weights, np.ones_like(weights))
-        return Quotient(self.sums(self.noisy * weights), total, noise, by_chance)
+        return self.sums(self.noisy * weights), total, noise, by_chance
 
 
 class ErrorByChance(NamedTuple):
@@ -853,7 +852,7 @@ def benefit_limits(counts: NoisyRatio, n: int, weight: float, miss: float) -> tu
         away = value - n * u
         return np.maximum(square + np.maximum(-away, weight * away) - n * u**2, more)
 
-    benefit = Quotient(value, n, (noise, 0.0, 0.0), by_chance)
+    benefit: Quotient = value, n, (noise, 0.0, 0.0), by_chance
     lower, upper = quotient_limits((benefit, benefit), miss, -weight)
     return float(lower), float(upper)
 
@@ -903,7 +902,7 @@ def over_expected_limits(
             return of_noise + max(present @ weights**2, present @ (likely * (1.0 - x - likely)))
 
         positives = max(float(counts @ positive), 0.0)
-        return Quotient(positives, positives + counts @ scores, (0.0, 0.0, 0.0), variance)
+        return positives, positives + counts @ scores, (0.0, 0.0, 0.0), variance
 
     lower, upper = quotient_limits((side(edges[1:]), side(edges[:-1])), miss)
     return float(lower / (1.0 - lower)), float(upper / (1.0 - upper))
