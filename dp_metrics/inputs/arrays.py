@@ -186,7 +186,7 @@ def columns_of(data: Any) -> Sequence[Any]:
     for columns in ("get_columns", "itercolumns"):  # polars and pyarrow
         if hasattr(type(data), columns):
             return list(getattr(data, columns)())
-    return list(np.asarray(data).T)
+    return list(array_of(data).T)
 
 
 def number_of_records(container: Any) -> int:
@@ -242,7 +242,12 @@ def _stated(data: Any) -> NDArray[Any]:
     array = np.asarray(data)
     if array.dtype.kind != "M":
         return array
-    types = [getattr(one, "dtype", getattr(one, "type", None)) for one in columns_of(data)]
+    if hasattr(type(data), "column_names"):
+        types = data.schema.types
+    elif hasattr(type(data), "columns"):
+        types = list(data.dtypes)
+    else:
+        types = [getattr(data, "dtype", getattr(data, "type", None))]
     zones = {_has_zone(getattr(one, "value_type", one)) for one in types}
     if len(zones) > 1:
         raise TypeError("Times with and without a time zone make no array.")
@@ -681,7 +686,9 @@ def check_sample_weight(
     """
     if sample_weight is None:
         return None
-    weights = float_block(as_vector(sample_weight, "sample_weight"), "sample_weight")
+    weights = flattened(float_block(as_numbers(sample_weight, "sample_weight"), "sample_weight"))
+    if weights.ndim != 1:  # in the words of scikit-learn
+        raise ValueError("Sample weights must be 1D array or scalar")
     if (weights < 0).any():
         raise ValueError("Negative values in data passed to `sample_weight`.")
     if weights.size and not relation.private_n and not weights.any():
@@ -697,7 +704,9 @@ def check_groups(groups: ArrayLike | None) -> NDArray[np.intp] | None:
     """
     if groups is None:
         return None
-    labels = one_column(array_of(groups), "groups")
+    labels = flattened(array_of(groups))
+    if labels.ndim != 1:
+        raise ValueError("groups should be a 1d array, one label per record.")
     if labels.dtype.kind in _COMPARABLE:
         if (labels != labels).any():
             raise ValueError(MISSING.format("groups"))

@@ -241,6 +241,8 @@ def _check_same_sorts(true: NDArray[Any], pred: NDArray[Any]) -> None:
     of_true, of_pred = (sorts[differs][0] for sorts in both)
     if {of_true, of_pred} == {arrays.NAIVE, arrays.ZONED}:
         raise ValueError(_ZONES.format("y_true", of_true, "y_pred", of_pred))
+    if {of_true, of_pred} == {"numbers", "text"}:  # in the words of scikit-learn
+        raise ValueError("Mix of label input types (string and number)")
     raise ValueError(f"Mix of label input types: y_true holds {of_true}, and y_pred {of_pred}.")
 
 

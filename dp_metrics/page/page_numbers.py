@@ -230,7 +230,8 @@ def _without_bounds(number: Number, setting: Setting) -> Number:
     if number.metric not in IN_UNITS or setting.bounds is None:
         return number
     lower, upper = setting.bounds
-    most = (upper - lower) ** (2 if number.metric == "mse" else 1)
+    width = upper - lower
+    most = width * width if number.metric == "mse" else width  # a power would raise where it overflows
     noise, people = (
         partial(_below, limits=one, most=most) for one in (number.noise_interval, number.population_interval)
     )
