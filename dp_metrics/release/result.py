@@ -190,6 +190,8 @@ _NOTHING_KNOWN = (
 def nothing_known(result: Result[Any]) -> str | None:
     """Return what to say if some number of a result, at least 0, has no limit with the confidence `SHOWN`."""
     for part in result.parts:
+        if part.even_range is not None:  # whose limits are asked for elsewhere
+            continue
         with suppress(ValueError):  # some have no limits
             lower, upper, _ = part.limits(1 - SHOWN)
             # of counts, which are several numbers, upper limits are finite
