@@ -246,6 +246,10 @@ QUANTITIES = {
         {"groups": PERSONS, "equal_groups": True, "bins": 2}, **OF_PERSONS,
     ),
     "table of bins": Quantity("private_calibration_curve", PROBABILITIES, 3, 3, {"n_bins": 2}),
+    "table of bins of equal persons": Quantity(
+        "private_calibration_curve", pairs((0, 1), (0.0, 0.7)), 3, 3,
+        {"groups": PERSONS, "equal_groups": True, "n_bins": 2}, **OF_PERSONS,
+    ),
     "calibration error": Quantity(
         "private_expected_calibration_error", [(0, 0.5), (0, 1.0), (1, 0.0), (1, 0.5)], 3, 2, {"n_bins": 2}
     ),

@@ -227,12 +227,26 @@ def test_scores_are_those_of_records_weighted_by_their_person(public):
         assert widths[0] == pytest.approx(widths[1], rel=0.2)
 
 
+@loop_over("most", [4, 30])  # of 12 units, and of 2**20, which three records share unevenly
+def test_a_calibration_curve_is_that_of_records_weighted_by_their_person(most):
+    weights, bins = 1 / np.bincount(PERSONS)[PERSONS], (SCORE * 4).astype(int)
+    public = {"groups": PERSONS, "equal_groups": True, "max_records": most, "n_bins": 4}
+    found = result(dp.private_calibration_curve, Y, SCORE, epsilon=1e5, **public)
+    of_bins = np.bincount(bins, weights)
+    for curve, numbers in zip(found.value, (Y, SCORE), strict=True):
+        np.testing.assert_allclose(curve, np.bincount(bins, weights * numbers) / of_bins, atol=2e-4)
+    assert found.n == 300
+    noisy = result(dp.private_calibration_curve, Y, SCORE, epsilon=0.2, **public)
+    assert "rest on too few persons" in noisy.note
+
+
 def test_scores_of_persons_have_no_sure_limits_and_no_band():
     told = scores_of(groups=PERSONS, equal_groups=True)
     for refused in (
         partial(told.population_interval, sure=True), told.roc_band,
         told.calibration_band, told.precision_recall_band,
         partial(told.net_benefit, 0.5), partial(told.net_benefit, 0.5, of="records"),
+        released("private_calibration_curve", groups=PERSONS, equal_groups=True).band,
     ):  # fmt: skip
         with pytest.raises(ValueError, match="no sure limits, and no band"):
             refused()

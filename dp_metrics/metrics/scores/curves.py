@@ -16,7 +16,7 @@ from dp_metrics.inputs.labels import LabelColumns, labels_and_scores
 from dp_metrics.inputs.options import Floats, check_choice, check_count
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, Limits
 from dp_metrics.metrics._metric import asks, private
-from dp_metrics.metrics._settings import CountSettings, RankSettings, ScoreSettings
+from dp_metrics.metrics._settings import LabelSettings, RankSettings, ScoreSettings
 from dp_metrics.metrics.scores import curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import limits_around
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, PrecisionRecallCurve, RocCurve
@@ -295,8 +295,7 @@ def private_calibration_curve(
     pos_label: Any = None,
     n_bins: int = 5,
     strategy: str = "uniform",
-    labels: ArrayLike | None = None,
-    **settings: Unpack[CountSettings],
+    **settings: Unpack[LabelSettings],
 ) -> CalibrationCurve:
     """Calibration curve (share of positives by probability) with epsilon-differential privacy.
 
@@ -343,7 +342,7 @@ def private_calibration_curve(
     if not (isinstance(strategy, str) and strategy == "uniform"):  # type: ignore[redundant-expr]
         raise ValueError("strategy must be 'uniform': quantiles of the scores are private.")
     bins = SoftBins(check_count(n_bins, "n_bins", MOST_BINS))
-    return asks(bins.query, labels=labels, pos_label=pos_label)
+    return asks(bins.query, pos_label=pos_label, **settings)
 
 
 _MUCH = 0.6  # of the error: without so much, in squares, four fifths of it are left

@@ -30,7 +30,7 @@ from dp_metrics.metrics.scores.curve_formulas import (
     RocCurve,
     ScoreCounts,
 )
-from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable, binned_calibration_band
+from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable, binned_calibration_band, check_records
 from dp_metrics.quantities.tables import saturated_counts, too_few
 from dp_metrics.release import released
 from dp_metrics.release.count_limits import noisy_ratio
@@ -360,7 +360,7 @@ class ReleasedScores:
         True
         """
         miss, n = self._miss_of("net_benefit", confidence, of), self._public_n()
-        self._table.check_records(self.result, "net_benefit")
+        check_records(self.result, "net_benefit")
         if not 0 <= as_real(threshold) <= 1:
             raise ValueError("threshold must be a probability, a number in [0, 1].")
         edge, bins = self._edge_of(threshold), self.counts.positive.size
@@ -502,7 +502,7 @@ class ReleasedScores:
         check_persons(self.result.released, "calibration_curve")
         asked = PopulationQuestion.of("calibration_curve", confidence, sure=False)
         bins = None if n_bins is None else check_count(n_bins, "n_bins", MOST_BINS)
-        self._table.check_records(self.result, asked.metric)
+        check_records(self.result, asked.metric)
         return binned_calibration_band(self.result, self.counts, asked, bins)
 
     @property

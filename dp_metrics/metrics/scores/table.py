@@ -1,16 +1,17 @@
 """Tables of scores: how many records of either class lie in each public bin, and what follows from that."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from itertools import repeat
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.arrays import Records, Shape, check_edges, float_block, probability_block
+from dp_metrics.inputs.arrays import Records, Shape, check_edges, float_block, in_blocks, probability_block
 from dp_metrics.inputs.labels import LabelColumns, labels_and_scores
 from dp_metrics.inputs.options import Floats, as_whole
 from dp_metrics.mechanisms._laws import Limits, Staircase
@@ -190,7 +191,7 @@ class ScoreTable:
         """
         (lower, upper), is_proved = self._ends(result, asked.miss, asked.is_sure, among_people=True)
         if is_proved:
-            self.check_records(result, asked.metric)
+            check_records(result, asked.metric)
         # limits among people that are within those of the noise would puzzle, and the hull of both holds too
         (low, high), _ = self._ends(result, asked.miss, asked.is_sure)
         hull = min(lower, low), max(upper, high)
@@ -267,17 +268,12 @@ class ScoreTable:
 
     def _lines_of_people(self, result: Result[Any], asked: PopulationQuestion) -> tuple[Lines, Ends | None]:
         """Return sure limits among all people; see `_lines`."""
-        self.check_records(result, asked.metric)
+        check_records(result, asked.metric)
         return self._lines(result, count_limits.edge_limits, asked.miss)
 
     def merged(self, columns: int) -> Floats:
         """Return the edges of so many bins."""
         return self.edges[:: (self.edges.size - 1) // columns]
-
-    def check_records(self, result: Result[Any], metric: str) -> None:
-        """Raise where each person counts once: the law of a count of persons is not known."""
-        if result.parts[0].units > 1:
-            raise ValueError(_NO_PERSONS.format(metric))
 
     def counts(self, released: ReleasedNumbers) -> ScoreCounts:
         """Return the plausible counts of released ones, with these and the size of their noise."""
@@ -289,6 +285,12 @@ class ScoreTable:
         return ScoreCounts(
             self.merged(negative.size), negative, positive, noisy, Staircase(noise.rate).expected
         )
+
+
+def check_records(result: Result[Any], metric: str) -> None:
+    """Raise where each person counts once: the law of a count of persons is not known."""
+    if result.parts[0].units > 1:
+        raise ValueError(_NO_PERSONS.format(metric))
 
 
 def binned_calibration_band(
@@ -370,30 +372,34 @@ class SoftBins:
     ----------
     n_bins : int
         Public number of bins.
+    steps : int, default=FINENESS
+        Of how many steps a record is; where each person counts once, each unit of a record.
 
     Notes
     -----
     The two ends tell the mean score of a bin, and together how many records are in it: 4 cells for each bin,
     2 classes times 2 ends. **Privacy.** In steps of a lattice a record adds t and 1 - t to two cells, which
     are 1 together: with that unit it is as if it were in one cell, and the table is a `TableOf` whose
-    noise may have the sum 0.
+    noise may have the sum 0. A record of several units adds these together, and so does each of them.
 
     Middles of bins in place of mean scores would need half the cells, but they are wrong: most scores of a
     bin lie near one end of it.
     """
 
     n_bins: int
+    steps: int = FINENESS
 
     @property
     def cells(self) -> Cells:
         """The weight of a step, for each cell."""
-        return ((4 * self.n_bins, Fraction(1, FINENESS)),)
+        return ((4 * self.n_bins, Fraction(1, self.steps)),)
 
     def query(self, shape: Shape, *, labels: Any, pos_label: Any) -> Query:
         """Return the query of a calibration curve."""
         classes = formulas.two_classes(labels, pos_label, shape.arguments[1], "y_prob")
-        part = TableOf(self.cells, True, partial(_soft_counts, n_bins=self.n_bins, classes=classes))
-        return Query((part,), partial(labels_and_scores, columns=classes, name="y_prob"), self)
+        bins = replace(self, steps=-(-FINENESS // shape.units))  # all steps of a person fit a block's sums
+        part = TableOf(bins.cells, True, partial(bins.count, classes=classes), shape.units)
+        return Query((part,), partial(labels_and_scores, columns=classes, name="y_prob"), bins)
 
     def note(self, result: Result[Any]) -> str | None:
         """Return what to say if limits of the noise of a share that is shown are too far apart: `WIDEST`."""
@@ -401,13 +407,14 @@ class SoftBins:
         low, high = self._ends(result.released)
         records = (low + high).sum(axis=0)
         here = records[formulas.are_shown(records)]
-        added = math.sqrt(2) * noise.expected / FINENESS  # of two ends
+        added = math.sqrt(2) * noise.expected / self.steps  # of two ends
         few = tables.too_few(added, here)
-        return tables.few_records(added, here, few) if few.any() else None
+        return tables.few_records(added, here, few, noise.units) if few.any() else None
 
     def band(self, result: Result[Any], asked: PopulationQuestion) -> CalibrationBand:
         """Return the band of the calibration curve among all people."""
-        noise, released = replace(result.parts[0], units=FINENESS), result.released
+        check_records(result, asked.metric)
+        noise, released = replace(result.parts[0], units=self.steps), result.released
         counts, prob_pred = self._ends(released), bands.middles(self.n_bins)
         prob_pred[formulas.are_shown(counts.sum(axis=(0, 1)))] = self(released).prob_pred
         end, is_positive, place = np.indices(counts.shape).reshape(3, -1)
@@ -419,7 +426,7 @@ class SoftBins:
     def _ends(self, released: ReleasedNumbers) -> Floats:
         """Return the plausible records by end, class and bin."""
         counts = tables.plausible_counts(released.values[0], self.cells, released.public_n)
-        return counts.reshape(2, 2, self.n_bins) / FINENESS
+        return counts.reshape(2, 2, self.n_bins) / self.steps
 
     def __call__(self, released: ReleasedNumbers) -> CalibrationCurve:
         """Return the curve of what is released."""
@@ -428,17 +435,18 @@ class SoftBins:
         scores = records * lower + high.sum(axis=0) / self.n_bins
         return formulas.shown(records, (low + high)[1], scores)
 
-
-def _soft_counts(records: Records, *, n_bins: int, classes: LabelColumns) -> NDArray[np.int64]:
-    """Return the counts of the cells, in steps: by end, class and bin."""
-    size = 2 * n_bins
-    table = np.zeros((2, size), dtype=np.int64)
-    read = partial(probability_block, name="y_prob")
-    for is_positive, scores in formulas.blocks_of_scores(records, classes, read):
-        bins = np.searchsorted(even_edges(n_bins), scores)
-        part = np.clip(scores * n_bins - bins, 0.0, 1.0)
-        rows, upper = bins + n_bins * is_positive, np.rint(part * FINENESS)
-        # the sums of a block are whole numbers below 2^53
-        sums = [np.bincount(rows, steps, minlength=size) for steps in (FINENESS - upper, upper)]
-        table += np.array(sums).astype(np.int64)
-    return table.ravel()
+    def count(self, records: Records, *, classes: LabelColumns) -> NDArray[np.int64]:
+        """Return the counts of the cells, in steps: by end, class and bin."""
+        size = 2 * self.n_bins
+        table = np.zeros((2, size), dtype=np.int64)
+        read = partial(probability_block, name="y_prob")
+        of_blocks: Iterable[Any] = repeat(1) if records.units is None else in_blocks(records.units)
+        blocks = formulas.blocks_of_scores(records, classes, read)
+        for (is_positive, scores), units in zip(blocks, of_blocks, strict=False):
+            bins = np.searchsorted(even_edges(self.n_bins), scores)
+            part, steps = np.clip(scores * self.n_bins - bins, 0.0, 1.0), self.steps * units
+            rows, upper = bins + self.n_bins * is_positive, np.rint(part * steps)
+            # the sums of a block are whole numbers below 2^53
+            sums = [np.bincount(rows, of_end, minlength=size) for of_end in (steps - upper, upper)]
+            table += np.array(sums).astype(np.int64)
+        return table.ravel()
