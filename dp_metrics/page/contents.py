@@ -16,7 +16,16 @@ from dp_metrics.inference.comparison import Comparison
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.page import page_numbers
 from dp_metrics.page.in_short import QUESTIONS, PageFacts, capital, of_all, of_groups, words_of
-from dp_metrics.page.page_plan import COMPARISON, SIDES, PagePart, feature_of, matrix_of, times_as_wide
+from dp_metrics.page.page_plan import (
+    COMPARISON,
+    EACH_ONCE,
+    PERSONS,
+    SIDES,
+    PagePart,
+    feature_of,
+    matrix_of,
+    times_as_wide,
+)
 from dp_metrics.page.requirements import CANNOT_TELL, FAIL, PASS, Verdicts, parsed
 from dp_metrics.page.setting import SCORES
 from dp_metrics.release.released import APPROXIMATE, CONFIDENCE, Interval, Number
@@ -133,7 +142,12 @@ def _by_features(features: Sequence[int | None], groups: Sequence[Number], page:
         if feature is not None:
             caption = f"By {page.public.setting.called(feature)}"
         here = [one for one in groups if one.group is not None and one.feature == feature]
-        tables.append(_by("group", caption, here, _sizes(page, feature)))
+        once = [one for one in here if EACH_ONCE in one.name]
+        if counted := [one for one in here if one not in once]:
+            tables.append(_by("group", caption, counted, _sizes(page, feature)))
+        if once:
+            plain = [replace(one, metric=one.metric.removesuffix(EACH_ONCE)) for one in once]
+            tables.append(_by("group", f"{caption}{EACH_ONCE}", plain))
     gaps = [one for one in groups if one.group is None and one.feature in features]
     return [*tables, _overall(_DIFFERENCES, gaps, page)] if features else []
 
@@ -376,7 +390,8 @@ def _compared(found: Comparison, page: PageFacts) -> list[tuple[str, str]]:
 
 def _sizes(page: PageFacts, feature: int | None) -> Mapping[Any, float] | None:
     """Return the numbers of records of groups by one of several features, or by all; public ones exactly."""
-    frames = ((feature_of(name), one) for name, one in page.released.items() if " by " in name)
+    told = {name: one for name, one in page.released.items() if not name.startswith(PERSONS)}
+    frames = ((feature_of(name), one) for name, one in told.items() if " by " in name)
     by, frame = next(one for one in frames if one[0] in (None, feature))
     found: PrivateMetricFrame = frame if feature in (by, None) else frame.margin(feature)
     return found.group_sizes

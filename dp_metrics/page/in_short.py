@@ -17,7 +17,7 @@ from dp_metrics.fairness.frame import GAP
 from dp_metrics.inputs.options import Relation, own_error_state
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED
 from dp_metrics.page import page_numbers
-from dp_metrics.page.page_plan import COMPARISON, WITHIN, EvaluationPlan, PageForm
+from dp_metrics.page.page_plan import COMPARISON, EACH_ONCE, WITHIN, EvaluationPlan, PageForm
 from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, Verdicts, checked, expanded
 from dp_metrics.page.setting import LABELS, SCORES
 from dp_metrics.release.released import CONFIDENCE, Number
@@ -306,7 +306,7 @@ def _how_sure(page: PageFacts) -> str:
         f"Each range is about {whom}, {with_what}, with 95 % confidence for itself: of 20 ranges about 1 may "
         "be wrong"
     )
-    is_once = any(one.name.endswith(page_numbers.EACH_ONCE) for one in told)
+    is_once = any(EACH_ONCE in one.name for one in told)
     if page.most_records > 1 and (is_once or COMPARISON in page.released):
         said += f"; those in which each {words.person_name} counts once are about all like these"
     elif page.most_records == 1 and (

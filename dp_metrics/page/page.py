@@ -533,7 +533,8 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         Of each person the first so many records are kept; None: all.
     equal_groups : bool, default=False
         Whether there are metrics of labels too in which each person counts once, however many records there
-        are: of all people, by a release of their own, with the noise of one record a person. Needs `groups`.
+        are: of all people, and by group, by a release of their own, with the noise of one record a person.
+        Needs `groups`.
     title : str or None, default=None
         The heading of the page; None: "Private evaluation". Like all words below it must not follow from the
         records, and is shown as it is.

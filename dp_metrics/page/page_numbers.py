@@ -176,8 +176,6 @@ def dots_of(number: Number, scale: float) -> dict[str, float | None] | None:
 
 HOW_GOOD, FOR_WHOM = "How good", "For whom"
 
-EACH_ONCE = ", each person once"
-"""The end of the name of a number in which each person counts once."""
 _ONCE = ("accuracy", "balanced accuracy", "recall", "precision", "specificity", "f1", "f1 (macro)")
 _ONE = {"loss": "brier score", "absolute error": "mae", "median error": "median absolute error"}
 
@@ -252,7 +250,10 @@ def _numbers_of(release: str, released: Mapping[str, Any], setting: Setting) -> 
         is_unit = setting.edges is None
         yield from (one for one in told.numbers().values() if is_unit or one.metric != OVER_EXPECTED)
     elif isinstance(told, PrivateMetricFrame):
-        feature, is_of_counts = page_plan.feature_of(release), release.startswith((LABELS, page_plan.SIDES))
+        feature, is_of_counts = (
+            page_plan.feature_of(release),
+            release.startswith((LABELS, page_plan.SIDES, page_plan.PERSONS)),
+        )
         if is_of_counts and not feature:  # of all records the table by the first feature tells
             yield from _of_labels(release, told.released_labels())
         elif release.startswith("absolute error") and not feature:
@@ -277,10 +278,10 @@ def _of_labels(release: str, told: ReleasedConfusion) -> Iterator[Number]:
             yield number_of(told, metric, {"pos_label": 1}, called=name)
         return
     for one in told.numbers().values():
-        if release != page_plan.PERSONS:
+        if not release.startswith(page_plan.PERSONS):
             yield one
         elif one.label is None and one.metric in _ONCE:
-            yield replace(one, name=f"{one.name}{EACH_ONCE}")
+            yield replace(one, name=f"{one.name}{page_plan.EACH_ONCE}")
 
 
 def _of_result(release: str, told: Result[Any], of_median: Interval | None) -> Iterator[Number]:

@@ -245,6 +245,8 @@ PAGE = "private_evaluate"
 """The name of the call: of spends, stored answers and shares."""
 PERSONS, COMPARISON = "persons", "comparison"
 """The releases of a page in which each person counts once, whatever the number of records."""
+EACH_ONCE = ", each person once"
+"""What the names of numbers of the first of these say behind the metric."""
 
 
 def feature_of(release: str) -> int | None:
@@ -273,7 +275,7 @@ _OVERALL = Fraction(1, 5)  # of the epsilon of a loss by group
 # table by group tells of all records too, by sums of more noise: with up to five groups of 5,000 records at
 # epsilon 1 their ranges are at most a fifth wider (benchmarks/page.py --only division)
 _SEVERAL, _ONE = 4, 2
-_LABELS_BY_GROUP, _SCORES_BY_GROUP = 6, 3
+_LABELS_BY_GROUP, _SCORES_BY_GROUP, _ONCE_BY_GROUP = 6, 3, 3
 
 
 @dataclass(frozen=True)
@@ -400,7 +402,8 @@ class PageForm:
 # Releases
 
 # the metrics by group that one table tells, besides the accuracy
-_OF_TWO_LABELS = ("recall", "precision", "specificity", "selection_rate", "prevalence")
+_ONCE_OF_TWO = ("recall", "precision", "specificity")
+_OF_TWO_LABELS = (*_ONCE_OF_TWO, "selection_rate", "prevalence")
 SIDES = "sides"
 WITHIN = "share within tolerance"
 SHARES = {WITHIN: "prevalence", "share too high": "selection_rate"}
@@ -454,15 +457,15 @@ def _confusion(result: Result[Any], *, positive: Any) -> ReleasedConfusion:
     return replace(ReleasedConfusion.of(result), positive=positive)
 
 
-def _labels(public: PageForm, by: str) -> Planned:
-    """Return the table of true and predicted labels: all metrics of labels."""
+def _labels(public: PageForm, by: str, *, once: str = "") -> Planned:
+    """Return the table of true and predicted labels: all metrics of labels, and by group some of them."""
     labels = public.labels
     options: dict[str, Any] = {"labels": labels.in_order}
     if labels.size == 2:
         options["pos_label"] = public.positive
-    names = _OF_TWO_LABELS if labels.size == 2 else ("balanced_accuracy",)
-    metrics = [_metric("recall", "accuracy", **options, average="micro")]
-    metrics += [_metric(name, name, **options) for name in names]
+    names = (_ONCE_OF_TWO if once else _OF_TWO_LABELS) if labels.size == 2 else ("balanced_accuracy",)
+    metrics = [_metric("recall", f"accuracy{once}", **options, average="micro")]
+    metrics += [_metric(name, f"{name}{once}", **options) for name in names]
     return _counts(public, ("y_true", LABELS), metrics, by)
 
 
@@ -535,7 +538,7 @@ def _of_metric(public: PageForm, by: str, name: str) -> Planned:
 
 _RELEASES: Mapping[str, Callable[[PageForm, str], Planned]] = {
     LABELS: _labels,
-    PERSONS: _labels,
+    PERSONS: partial(_labels, once=EACH_ONCE),
     SIDES: _sides,
     MEDIAN_LIMITS: _limits_of_median,
     COMPARISON: _compared,
@@ -637,8 +640,13 @@ def offered(public: PageForm) -> Iterator[Portion]:
 
     yield from _of_targets(public) if public.setting.is_regression else _of_labels(public)
     if public.shape.units > 1:
-        about = "counts of true and predicted labels, each person once"
-        yield Portion(PERSONS, about, _ONE, each_once(matrix_layout(public.labels.size).good.size))
+        about, cells = (
+            f"counts of true and predicted labels{EACH_ONCE}",
+            matrix_layout(public.labels.size).good.size,
+        )
+        yield from _by_groups(public, lambda groups: Portion(
+            PERSONS, f"{about},", _ONCE_BY_GROUP, each_once(groups.size * cells)
+        ), Portion(PERSONS, about, _ONE, each_once(cells)))  # fmt: skip
     if public.setting.baseline is not None and not relation.private_n:
         about = f"{'on how many records' if most == 1 else 'for how many persons'} either model is better"
         yield Portion(COMPARISON, about, _ONE, each_once(2))
@@ -763,7 +771,7 @@ def query_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
     """
     public, blocks = replace(public, shape=public.shape.of_any_records()), []
     for part in plan.parts:
-        most = 1 if part.name in _OF_PERSONS else public.shape.most_records
+        most = 1 if part.name.partition(" by ")[0] in _OF_PERSONS else public.shape.most_records
         blocks.append(_release_of(part, public).at(part.epsilon / public.epsilon, most))
     # a page that knows the sizes of groups shows and stores them, whatever it releases by group
     relation = None if public.sizes is None else Relation.WITHIN_GROUPS

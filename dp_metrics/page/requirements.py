@@ -12,8 +12,8 @@ from typing import Any
 from dp_metrics.fairness.frame_query import NO_RECORDS
 from dp_metrics.inputs.options import check_choice, check_confidence, did_you_mean
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED
-from dp_metrics.page.page_numbers import EACH_ONCE, IN_UNITS, METRICS, is_of_records, limits_of
-from dp_metrics.page.page_plan import MEDIAN_LIMITS, EvaluationPlan, RequirementError
+from dp_metrics.page.page_numbers import IN_UNITS, METRICS, is_of_records, limits_of
+from dp_metrics.page.page_plan import EACH_ONCE, MEDIAN_LIMITS, EvaluationPlan, RequirementError
 from dp_metrics.release.released import Interval, Number, finite
 
 PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot tell"

@@ -37,6 +37,7 @@ EACH = {  # of each release what a page is made of, and which share of epsilon s
     "scores": ("y_score", {}, 0.99),
     "loss": ("y_score", {}, 0.49),
     "persons": ("y_score", {"equal_groups": True}, 0.99),
+    "persons by group": ("y_score", {"equal_groups": True, **BY_PLACE}, 0.99),
     "labels by group": ("y_score", BY_PLACE, 0.99),
     "scores by group": ("y_score", BY_PLACE, 0.99),
     "sides": ("y_pred", {**TARGETS, "tolerance": 0.3}, 0.99),
@@ -57,7 +58,7 @@ EACH = {  # of each release what a page is made of, and which share of epsilon s
 def test_each_release_of_a_page_costs_a_person_epsilon_and_no_more(name):
     kind, options, least = EACH[name]
     data, ways = {"y_true": [0, 1, 1, 0, 1], kind: UNIT}, [{}]
-    if name != "persons":  # which there are none of where each has one record
+    if "equal_groups" not in options:  # which asks for nothing where each person has one record
         ways += [{"max_records": 1}]
     if name == "comparison":
         data["baseline"] = [0.5] * 5
@@ -202,6 +203,33 @@ def test_numbers_of_persons_are_those_of_records_weighted_by_their_person():
             exact(Y, predicted, sample_weight=weights)
         )
         assert page[name].value == pytest.approx(exact(Y, predicted))
+
+
+def test_groups_of_persons_speak_of_people_too():
+    rule, once = "recall, each person once in each group >= 0.2", {"groups": IDS, "equal_groups": True}
+    page = scored(epsilon=1e6, random_state=5, **BY_SEX, **once, requirements=rule)
+    weights, predicted = 1 / np.bincount(IDS)[IDS], SCORE >= 0.5
+    for group in BY_SEX["group_labels"]:
+        here, number = group == SEX, page[f"recall, each person once in {group!r}"]
+        exact = metrics.recall_score(Y[here], predicted[here], sample_weight=weights[here])
+        assert number.value == pytest.approx(exact)
+        assert number.release == "persons by group"
+        lower, upper = number.population_interval()
+        assert lower < exact < upper
+        exact = metrics.recall_score(Y[here], predicted[here])
+        assert page[f"recall in {group!r}"].value == pytest.approx(exact)
+    exact = metrics.recall_score(Y, predicted, sample_weight=weights)
+    assert page["recall, each person once"].value == pytest.approx(exact)
+    assert [*page.verdicts] == [f"recall, each person once in {group!r}" for group in "fm"]
+    assert page.verdicts.answer == "pass"
+    assert "is kept in 2 groups" in page.summary[1]
+    captions = [one.partition("<")[0] for one in page.to_html().split("<caption>")[1:]]
+    assert [one for one in captions if one.startswith("By group")] == [
+        "By group, with ranges of 95 %", "By group, each person once, with ranges of 95 %",
+    ]  # fmt: skip
+    few = scored(epsilon=0.1, random_state=5, **BY_SEX, **once, dry_run=True)
+    assert "persons" in few
+    assert any("each person once, by group" in one.about for one in few.left_out)
 
 
 def test_numbers_of_persons_speak_of_people_and_are_stored_and_required():
