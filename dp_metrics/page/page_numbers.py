@@ -250,10 +250,8 @@ def _numbers_of(release: str, released: Mapping[str, Any], setting: Setting) -> 
         is_unit = setting.edges is None
         yield from (one for one in told.numbers().values() if is_unit or one.metric != OVER_EXPECTED)
     elif isinstance(told, PrivateMetricFrame):
-        feature, is_of_counts = (
-            page_plan.feature_of(release),
-            release.startswith((LABELS, page_plan.SIDES, page_plan.PERSONS)),
-        )
+        feature = page_plan.feature_of(release)
+        is_of_counts = release.startswith((LABELS, page_plan.SIDES, page_plan.PERSONS))
         if is_of_counts and not feature:  # of all records the table by the first feature tells
             yield from _of_labels(release, told.released_labels())
         elif release.startswith("absolute error") and not feature:

@@ -640,10 +640,8 @@ def offered(public: PageForm) -> Iterator[Portion]:
 
     yield from _of_targets(public) if public.setting.is_regression else _of_labels(public)
     if public.shape.units > 1:
-        about, cells = (
-            f"counts of true and predicted labels{EACH_ONCE}",
-            matrix_layout(public.labels.size).good.size,
-        )
+        cells = matrix_layout(public.labels.size).good.size
+        about = f"counts of true and predicted labels{EACH_ONCE}"
         yield from _by_groups(public, lambda groups: Portion(
             PERSONS, f"{about},", _ONCE_BY_GROUP, each_once(groups.size * cells)
         ), Portion(PERSONS, about, _ONE, each_once(cells)))  # fmt: skip
