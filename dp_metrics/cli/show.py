@@ -19,7 +19,7 @@ from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.options import Relation
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.page.page_numbers import TOO_NOISY, is_told
-from dp_metrics.page.page_plan import RequirementError
+from dp_metrics.page.page_plan import EACH_ONCE, RequirementError
 from dp_metrics.release.released import APPROXIMATE, CONFIDENCE, Interval, Number
 from dp_metrics.release.result import Result, counts_persons
 from dp_metrics.release.stored import as_plain
@@ -338,6 +338,7 @@ def _table(numbers: Mapping[str, Number], typed: argparse.Namespace, counted: st
 def _beside(number: Number, counted: str) -> str:
     """Return about how many records a number rests on, or that it is too noisy to tell."""
     if is_told(number):
+        counted = "persons" if EACH_ONCE in number.name else counted
         return "" if number.rests_on is None else f"rests on about {number.rests_on:,.0f} {counted}"
     return f"({(number.note if np.isnan(number.value) else None) or TOO_NOISY})"
 

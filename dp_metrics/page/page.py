@@ -668,6 +668,8 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
             columns, names=setting.names, relation=terms.relation, groups=groups, max_records=max_records
         )
         several = None
+        if shape.n == 0 and groups is not None:  # refused below: until then as if persons had several
+            shape = replace(shape, most_records=max_records or 2)
         if persons is not None and shape.most_records > 1:
             records, several = replace(records, groups=persons), arrays.number_of_persons(persons)
             if equal_groups:

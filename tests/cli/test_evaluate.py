@@ -54,6 +54,24 @@ def test_a_page_is_written_and_its_numbers_are_printed(argv, releases, run):
     assert "page written to page.json" in shown
 
 
+@loop_over("most", [(), ("--max-records", 2)])
+def test_a_page_of_persons_is_asked_for_groups_of_them(most, run):
+    persons = (
+        *OF_SCORES,
+        *GROUPS.split()[:2],
+        *GROUPS.split()[3:7],
+        "--groups",
+        "person",
+        "--equal-groups",
+        *most,
+    )
+    rule = "recall, each person once in each group >= 0.1"
+    shown = run(*OF_SCORES, *by_sex, *most, "--epsilon", 20, *AS_JSON, "--require", rule).out
+    assert "recall, each person once in 'f' >= 0.1: pass" in shown
+    (line,) = (line for line in shown.splitlines() if line.startswith("  recall, each person once in 'f'"))
+    assert line.endswith(" persons")
+
+
 def test_what_the_page_is_too_noisy_to_tell_is_marked_among_printed_numbers(run):
     shown = run(*OF_SCORES, "--epsilon", 0.3, *AS_JSON).out.splitlines()
     page = written()
