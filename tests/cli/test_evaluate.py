@@ -56,15 +56,7 @@ def test_a_page_is_written_and_its_numbers_are_printed(argv, releases, run):
 
 @loop_over("most", [(), ("--max-records", 2)])
 def test_a_page_of_persons_is_asked_for_groups_of_them(most, run):
-    persons = (
-        *OF_SCORES,
-        *GROUPS.split()[:2],
-        *GROUPS.split()[3:7],
-        "--groups",
-        "person",
-        "--equal-groups",
-        *most,
-    )
+    by_sex = ["--sensitive", "sex", "--group-labels", "f", "m", "--groups", "person", "--equal-groups"]
     rule = "recall, each person once in each group >= 0.1"
     shown = run(*OF_SCORES, *by_sex, *most, "--epsilon", 20, *AS_JSON, "--require", rule).out
     assert "recall, each person once in 'f' >= 0.1: pass" in shown
