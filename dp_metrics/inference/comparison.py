@@ -721,5 +721,4 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
         query = comparison_query(shape=shape, persons=count, **setting)
         return query, query.read(records), None
 
-    found: Comparison = release.answer(read, value_of)
-    return found
+    return release.answer(read, value_of)

@@ -77,8 +77,7 @@ def _interval_of(body: Callable[P, Interval]) -> Callable[P, Interval]:
             query = asked(shape, epsilon=terms.epsilon)
             return query, query.read(records), None
 
-        interval: Interval = found.answer(read, value_of)
-        return interval
+        return found.answer(read, value_of)
 
     release.__signature__ = signature  # type: ignore[attr-defined]
     return options.own_error_state(release)

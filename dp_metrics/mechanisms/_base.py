@@ -94,8 +94,7 @@ class Mechanism(ABC):
         rng : None, int, RandomState or Generator, default=None
             None draws from the operating system; a seed gives a reproducible release that is not private.
         """
-        released: float = self.output_distribution(output_bounds, epsilon).release(check_entropy(rng))
-        return released
+        return self.output_distribution(output_bounds, epsilon).release(check_entropy(rng))
 
     def added_error(self, public: BoundsFacts, epsilon: Fraction) -> float | None:
         """Return the expected absolute noise as a share of the range, if noise of a public size is added."""

@@ -172,8 +172,7 @@ class GeometricGrid(Grid):
         return last if self.size is None else min(last, self.first + self.size - 1)
 
     def _raw(self, indices: Integers) -> Floats:
-        values: Floats = self.scale * np.expm1(np.minimum(indices * self.step, _LARGEST_EXPONENT))
-        return values
+        return self.scale * np.expm1(np.minimum(indices * self.step, _LARGEST_EXPONENT))
 
     def points(self, indices: Integers) -> Floats:
         """Return the outputs with these indices."""
@@ -401,8 +400,7 @@ class ApproximateLaw(OutputLaw):
     def quantile(self, p: ArrayLike) -> Floats:
         """Return the smallest t with P(release <= t) >= p."""
         values, reached = self._reached
-        found: Floats = values[np.searchsorted(reached, check_probability(p), side="left")]
-        return found
+        return values[np.searchsorted(reached, check_probability(p), side="left")]
 
 
 def cell_edges(even: int, octaves: int, in_octave: int = 1) -> Floats:
@@ -485,8 +483,7 @@ class Staircase:
     def cdf(self, k: Floats) -> Floats:
         """Return P(noise <= k) for whole numbers k, and so P(noise >= -k)."""
         tail = self._tail(np.where(k < 0, -k, k + 1))
-        reached: Floats = np.where(k < 0, tail, 1.0 - tail)
-        return reached
+        return np.where(k < 0, tail, 1.0 - tail)
 
     def _tail(self, size: Floats) -> Floats:
         """Return P(noise >= size), for whole sizes of at least 1."""

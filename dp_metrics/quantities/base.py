@@ -127,13 +127,11 @@ class Stats:
 
     def bounds(self, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of a number, at so many ranks, or at all that are known."""
-        bounds: OutputBounds = self.quantity.output_bounds(self, ranks, private_n)
-        return bounds
+        return self.quantity.output_bounds(self, ranks, private_n)
 
     def extremes(self, ranks: int, private_n: bool) -> Extremes:
         """Return the extremes of a number that has some."""
-        extremes: Extremes = self.quantity.extremes(self, private_n)
-        return extremes
+        return self.quantity.extremes(self, private_n)
 
 
 class Quantity:
@@ -537,8 +535,7 @@ class OneStage(Noise):
 
     def bounds(self, stats: Any) -> OutputBounds:
         """Return the output bounds: private."""
-        bounds: OutputBounds = stats.bounds(self.bounds_ranks, self.totals is None)
-        return bounds
+        return stats.bounds(self.bounds_ranks, self.totals is None)
 
     def prepare(self, stats: Any) -> Draw:
         """Return the draw, after the law of a made-up number has shown that it can be drawn."""
@@ -680,8 +677,7 @@ class TwoStages(OneStage):
         return partial(self._draw_either, extremes, law, alone)
 
     def _extremes(self, stats: Any) -> Extremes:
-        extremes: Extremes = stats.extremes(self.scale_ranks, self.totals is None)
-        return extremes
+        return stats.extremes(self.scale_ranks, self.totals is None)
 
     def _draw_either(
         self,

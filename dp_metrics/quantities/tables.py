@@ -351,8 +351,7 @@ def plausible_counts(noisy: Any, cells: Cells, n: int | None) -> Floats:
             return np.maximum(counts, 0.0)
         n = noisy_total(noisy, cells)
     weights = np.repeat([float(weight) for _, weight in cells], [size for size, _ in cells])
-    nearest: Floats = nearest_with_sum(counts * weights, n) / weights
-    return nearest
+    return nearest_with_sum(counts * weights, n) / weights
 
 
 def nearest_with_sum(x: Floats, total: float) -> Floats:
@@ -398,8 +397,7 @@ def columns_for(n: int | None, epsilon: Fraction, *, by_group: bool = False) -> 
 
 def merged_columns(table: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
     """Return the table with this number of columns, each the sum of equally many neighbours."""
-    merged: NDArray[np.int64] = table.reshape(len(table), columns, -1).sum(axis=2)
-    return merged
+    return table.reshape(len(table), columns, -1).sum(axis=2)
 
 
 @dataclass(frozen=True)
@@ -512,8 +510,7 @@ def noise_variance(rate: Fraction) -> float:
 def saturated_counts(noisy: Any) -> Floats:
     """Return noisy counts as floats, saturated where they say no more, so that they are safe to add up."""
     numbers = noisy if isinstance(noisy, np.ndarray) else np.array(noisy, dtype=object)
-    counts: Floats = np.clip(numbers, -COUNT_LIMIT, COUNT_LIMIT).astype(np.float64)
-    return counts
+    return np.clip(numbers, -COUNT_LIMIT, COUNT_LIMIT).astype(np.float64)
 
 
 def in_words(records: float) -> str:

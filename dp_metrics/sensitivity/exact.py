@@ -80,8 +80,7 @@ def to_units(values: Floats, bits: int = 0) -> list[int]:
     with np.errstate(over="ignore"):
         scaled = np.ldexp(values, UNIT_BITS - bits)
     if (np.abs(scaled) < _WORD).all():
-        short: list[int] = scaled.astype(np.int64).tolist()
-        return short
+        return scaled.astype(np.int64).tolist()
     mantissa, exponent = np.frexp(values)
     whole = np.ldexp(mantissa, 53).astype(np.int64)
     shift = exponent.astype(np.int64) + (UNIT_BITS - 53 - bits)
@@ -438,8 +437,7 @@ def _split(values: Floats, mask: NDArray[np.bool_]) -> tuple[Floats, Floats]:
 
 
 def _by_einsum(a: Floats, b: Floats) -> Floats:
-    products: Floats = np.einsum("...i,...i->...", a, b)
-    return products
+    return np.einsum("...i,...i->...", a, b)
 
 
 _dots: Callable[[Floats, Floats], Floats] = getattr(np, "vecdot", _by_einsum)  # NumPy 1 has none

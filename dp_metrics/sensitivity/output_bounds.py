@@ -254,5 +254,4 @@ def _ratio(part: Floats, rest: Floats, *, scale: float, limit: float, least: flo
     part = np.maximum(part, 0.0)
     # one record at least: the mean of none is 0
     share = part / np.maximum(part + np.maximum(rest, 0.0), least)
-    mean: Floats = np.minimum(share * scale, limit)
-    return mean
+    return np.minimum(share * scale, limit)

@@ -98,8 +98,7 @@ def calibration_sums(total: int, n: int) -> Sums:
 
 def _share(above: Floats, below: Floats, *, least: float) -> Floats:
     # one record at least: the error of none is 0
-    share: Floats = np.clip((above - below) / np.maximum(above + below, least), 0.0, 1.0)
-    return share
+    return np.clip((above - below) / np.maximum(above + below, least), 0.0, 1.0)
 
 
 Whole: TypeAlias = NDArray[Any]

@@ -180,8 +180,7 @@ def _bezier_variance(first: Floats, middle: Floats, last: Floats, *, width: floa
     mean, square = np.clip((middle / 2 + last) / whole, 0.0, 1.0), last / whole
     # a distribution on [0, 1] has the most variance, given its mean, if it lives on the ends
     share = np.clip(square - mean**2, 0.0, mean * (1.0 - mean))
-    variance: Floats = share * width**2  # which is finite: a mechanism that adds noise refuses wider bounds
-    return variance
+    return share * width**2  # which is finite: a mechanism that adds noise refuses wider bounds
 
 
 Places: TypeAlias = NDArray[np.intp]
@@ -259,8 +258,7 @@ def far_distances(
 def _largest(far_above: Floats, far_below: Floats, limit: float) -> Floats:
     """Return the largest weighted distance at each rank, at least 0."""
     far = np.fmax(far_above, far_below) * np.array(_WEIGHTS)[:, np.newaxis]
-    largest: Floats = np.minimum(np.fmax.reduce(far, axis=0, initial=0.0), limit)
-    return largest
+    return np.minimum(np.fmax.reduce(far, axis=0, initial=0.0), limit)
 
 
 def _depths(n: int, k: int) -> list[int]:

@@ -538,8 +538,7 @@ class _Windows:
         # the end after the last known one is unknown
         low, high = (np.ldexp(np.append(end, np.nan), -self._exponent) for end in (self.low, self.high))
         distance = _at(high, dropped_high) - low[j]
-        least: Floats = distance * distance * 0.499
-        return least
+        return distance * distance * 0.499
 
     def _constant(self, j: Places, dropped_high: Places) -> NDArray[np.bool_]:
         """Return for which ranks a window has equal values at its two ends, numbers j+1 and n-k."""
@@ -547,8 +546,7 @@ class _Windows:
             return np.zeros(len(dropped_high), dtype=np.bool_)
         first = np.append(self.low, np.nan)[j]
         last = _at(np.append(self.high, np.nan), dropped_high)
-        constant: NDArray[np.bool_] = ((dropped_high >= 0) & (first == last)).any(axis=1)
-        return constant
+        return ((dropped_high >= 0) & (first == last)).any(axis=1)
 
 
 def _prefix_sums(values: Floats) -> _PrefixSums:
@@ -567,5 +565,4 @@ def _kept(values: Floats, keep: int) -> Floats:
 
 def _at(values: Floats, number: Places) -> Floats:
     """Return the values with these numbers, and anything where the number is negative."""
-    taken: Floats = np.take(values, number, mode="clip")
-    return taken
+    return np.take(values, number, mode="clip")
