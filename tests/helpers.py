@@ -146,7 +146,7 @@ def var_bounds(
 ) -> OutputBounds:
     x = np.array(x, dtype=float)
     capacity = x.size if capacity is None else capacity
-    return variance_bounds(aggregate_of(x, capacity, bounds), private_n=private_n)
+    return variance_bounds(aggregate_of(x, capacity, bounds), capacity, private_n=private_n)
 
 
 def distances_of(x: Floats, *public: Any) -> Ranks:

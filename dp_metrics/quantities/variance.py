@@ -69,7 +69,7 @@ class VarianceOf(Quantity):
 
     def output_bounds(self, stats: Stats, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds at so many ranks, or at all that are known."""
-        return variance_bounds.variance_bounds(stats.found.truncate(ranks), private_n)
+        return variance_bounds.variance_bounds(stats.found, ranks, private_n)
 
     def extremes(self, stats: Stats, private_n: bool) -> Extremes:
         """Return the distances of the values, and the clipped sums: of a summary that holds them all."""

@@ -11,9 +11,10 @@ data merge in any order into the same bits as those of the whole.
 """
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache, partial
 from itertools import repeat
 from typing import Self, TypeAlias
 
@@ -62,11 +63,7 @@ def rounded_quotients(numerators: Iterable[int], denominators: Iterable[int] | i
     """Return what `rounded_quotient` gives for each numerator, and its or the common denominator."""
     if isinstance(denominators, int):
         denominators = repeat(denominators)
-    pairs = list(zip(numerators, denominators, strict=False))
-    try:
-        return np.array([numerator / denominator for numerator, denominator in pairs], dtype=np.float64)
-    except OverflowError:
-        return np.array([rounded_quotient(*pair) for pair in pairs])
+    return np.fromiter(map(rounded_quotient, numerators, denominators), np.float64)
 
 
 def float_units(value: float) -> int:
@@ -81,15 +78,15 @@ def to_units(values: Floats, bits: int = 0) -> list[int]:
         scaled = np.ldexp(values, UNIT_BITS - bits)
     if (np.abs(scaled) < _WORD).all():
         return scaled.astype(np.int64).tolist()
+    # The 53-bit whole mantissa of a subnormal ends in zeros, so the right shift loses nothing.
+    return [m << s if s >= 0 else m >> -s for m, s in _whole_mantissas(values, bits)]
+
+
+def _whole_mantissas(values: Floats, bits: int = 0) -> Iterator[tuple[int, int]]:
+    """Yield finite floats as whole numbers, each with the power of two that is missing to the unit."""
     mantissa, exponent = np.frexp(values)
     whole = np.ldexp(mantissa, 53).astype(np.int64)
-    shift = exponent.astype(np.int64) + (UNIT_BITS - 53 - bits)
-    least = int(shift.min()) if values.size else 0
-    if least >= 0 and (shift < least + 10).all():  # whole numbers below 2^63, all times 2^least
-        near: list[int] = (whole << (shift - least)).tolist()
-        return [m << least for m in near]
-    # The 53-bit whole mantissa of a subnormal ends in zeros, so the right shift loses nothing.
-    return [m << s if s >= 0 else m >> -s for m, s in zip(whole.tolist(), shift.tolist(), strict=True)]
+    return zip(whole.tolist(), (exponent + (UNIT_BITS - 53 - bits)).tolist(), strict=True)
 
 
 def common_bits(values: Floats, total: int) -> int:
@@ -103,10 +100,7 @@ def common_bits(values: Floats, total: int) -> int:
 
 def to_squared_units(values: Floats) -> list[int]:
     """Return the squares of finite floats in units of 2**-2148."""
-    mantissa, exponent = np.frexp(values)
-    whole = np.ldexp(mantissa, 53).astype(np.int64).tolist()
-    shift = (exponent.astype(np.int64) + (UNIT_BITS - 53)).tolist()
-    return [m * m << 2 * s if s >= 0 else (m >> -s) ** 2 for m, s in zip(whole, shift, strict=True)]
+    return [m * m << 2 * s if s >= 0 else (m >> -s) ** 2 for m, s in _whole_mantissas(values)]
 
 
 LEVEL_BITS = 48
@@ -135,23 +129,22 @@ class LevelSums:
 
     def __init__(self) -> None:
         self._first, self._sums = 0, np.zeros((3, 0), dtype=np.int64)
-        self._numbers, self._parts = (np.empty(0, dtype=np.int64) for _ in range(2))
+        self._buffers = np.empty((2, 0), dtype=np.int64)
 
     def add(self, block: Floats) -> None:
         """Count the values of one more block."""
         size = block.size
         if size > BLOCK:
             raise ValueError("Longer blocks would lose bits.")
-        if self._numbers.size < size:
-            self._numbers, self._parts = (np.empty(size, dtype=np.int64) for _ in range(2))
-        numbers, parts = self._numbers[:size], self._parts[:size]
+        if self._buffers.shape[1] < size:
+            self._buffers = np.empty((2, size), dtype=np.int64)
+        numbers, parts = self._buffers[:, :size]
         bits = np.ascontiguousarray(block).view(np.int64)
         np.right_shift(bits, LEVEL_BITS, out=numbers)
         first = int(numbers.min())
         if first < 0:  # a negative zero has other bits
-            bits = (block + 0.0).view(np.int64)
-            np.right_shift(bits, LEVEL_BITS, out=numbers)
-            first = int(numbers.min())
+            self.add(block + 0.0)
+            return
         numbers -= first
         np.bitwise_and(bits, _UPPER, out=parts)
         parts |= _OF_HIGH
@@ -234,10 +227,8 @@ def exact_moments(values: Floats) -> tuple[int, int]:
     if values.size <= _FEW:
         return _moments_one_by_one(values)
     blocks = BlockSums()
-    total = squares = 0
-    for block in in_blocks(values):
-        of_block = blocks.moments(block, _largest_size(block))
-        total, squares = total + of_block[0], squares + of_block[1]
+    of_blocks = [blocks.moments(block, _largest_size(block)) for block in in_blocks(values)]
+    total, squares = map(sum, zip(*of_blocks, strict=True))
     return total, squares
 
 
@@ -266,16 +257,14 @@ class BlockSums:
 
     def __init__(self) -> None:
         self._rest = self._sizes = np.empty(0)
-        self._is_small = np.empty(0, dtype=np.bool_)
         self._slices = np.empty((4, 0))
         self._usual = 0.0  # the size of most values of an earlier block
-        self._scales: tuple[int, Floats] | None = None
+        self._scale_of = cache(_scale_of)
 
     def _grow(self, size: int) -> None:
         """Make buffers that are long enough."""
         if self._sizes.size < size:
-            self._rest, self._sizes = np.empty(size), np.empty(size)
-            self._is_small = np.empty(size, dtype=np.bool_)
+            self._rest, self._sizes = np.empty((2, size))
 
     def total(self, block: Floats, largest: float, *, signed: bool = True) -> int:
         """Return the sum of a block, in units of 2**-1074.
@@ -289,57 +278,45 @@ class BlockSums:
         signed : bool, default=True
             Whether any value may be negative.
         """
-        if block.size == 0 or largest == 0.0:
+        if largest == 0.0:
             return 0
         self._grow(block.size)
         block, largest, far = self._without_far(block, largest)
         total = _sum_one_by_one(far)
         if largest >= _HUGE:  # sigma would overflow: take the huge values apart, scaled down exactly
-            huge, others = _split(block, np.abs(block) >= 2.0**500)
-            return (exact_sum(np.ldexp(huge, -500)) << 500) + exact_sum(others) + total
-        while largest > 0.0:
-            lowest = max(_exponent(largest) - _SUM_BITS, -UNIT_BITS)
-            rest = self._rest[: block.size]
-            sigma = self._add_sigma(block, lowest, rest)
-            whole = int(np.add.reduce(rest.view(np.int64))) - block.size * int(
-                np.float64(sigma).view(np.int64)
-            )
-            total += ((whole + (1 << 63)) % (1 << 64) - (1 << 63)) << (lowest + UNIT_BITS)
-            np.subtract(rest, sigma, out=rest)
-            np.subtract(block, rest, out=rest)
-            # the rests of smaller values are summed apart
-            small = self._smaller(block, lowest + _REST_FROM, signed)
-            apart = rest[small]
-            rest[small] = 0.0
-            total += float_units(float(np.add.reduce(rest)))
-            if small.size <= _FEW:
-                return total + _sum_one_by_one(apart)
-            block = apart[apart != 0.0]
-            largest = _largest_size(block)
-        return total
+            is_huge = np.abs(block) >= 2.0**500
+            return (exact_sum(np.ldexp(block[is_huge], -500)) << 500) + exact_sum(block[~is_huge]) + total
+        lowest = max(math.frexp(largest)[1] - _SUM_BITS, -UNIT_BITS)
+        rest = self._rest[: block.size]
+        sigma = self._add_sigma(block, lowest, rest)
+        whole = int(np.add.reduce(rest.view(np.int64))) - block.size * int(np.float64(sigma).view(np.int64))
+        total += ((whole + (1 << 63)) % (1 << 64) - (1 << 63)) << (lowest + UNIT_BITS)
+        np.subtract(rest, sigma, out=rest)
+        np.subtract(block, rest, out=rest)
+        # the rests of smaller values are summed apart
+        small = self._smaller(block, lowest + _REST_FROM, signed)
+        apart = rest[small]
+        rest[small] = 0.0
+        return total + float_units(float(np.add.reduce(rest))) + exact_sum(apart[apart != 0.0])
 
     def moments(self, block: Floats, largest: float) -> tuple[int, int]:
         """Return the sum of a block and that of its squares, in units of 2**-1074 and 2**-2148."""
-        if block.size == 0 or largest == 0.0:
+        if largest == 0.0:
             return 0, 0
         self._grow(block.size)
         block, largest, far = self._without_far(block, largest)
         total, squares = _moments_one_by_one(far)
         if largest >= _HUGE:
-            huge, others = _split(block, np.abs(block) >= 2.0**500)
-            (a, a2), (b, b2) = exact_moments(np.ldexp(huge, -500)), exact_moments(others)
+            is_huge = np.abs(block) >= 2.0**500
+            a, a2 = exact_moments(np.ldexp(block[is_huge], -500))
+            b, b2 = exact_moments(block[~is_huge])
             return (a << 500) + b + total, (a2 << 1000) + b2 + squares
-        exponent = _exponent(largest)
-        small = self._smaller(block, exponent - _SQUARES_FROM, signed=True)
-        apart = block[small]
-        if small.size > _FEW:
-            small = small[apart != 0.0]  # many may be 0
-            apart = block[small]
-            block = block.copy()
-            block[small] = 0.0
+        exponent = math.frexp(largest)[1]  # the smallest e with largest < 2^e
         ones_and_slices = self._slice(block, exponent)
-        if 0 < small.size <= _FEW:
-            ones_and_slices[1:, small] = 0.0
+        small = self._smaller(block, exponent - _SQUARES_FROM, signed=True)
+        small = small[block[small] != 0.0]  # many may be 0
+        ones_and_slices[1:, small] = 0.0
+        small_total, small_squares = exact_moments(block[small])
         scale = 0
         if abs(exponent) > _SAFE_EXPONENT:  # products could overflow, or lose bits to underflow
             scale = -exponent
@@ -351,12 +328,10 @@ class BlockSums:
         sums = (a << 46) + (b << 23) + c
         products = (aa << 92) + (ab << 70) + ((bb + 2 * ac) << 46) + (bc << 24) + cc
         unit = UNIT_BITS + exponent - 68
-        total, squares = total + _shifted(sums, unit), squares + _shifted(products, 2 * unit)
-        if small.size <= _FEW:
-            of_small = _moments_one_by_one(apart)
-        else:
-            of_small = self.moments(apart, _largest_size(apart))
-        return total + of_small[0], squares + of_small[1]
+        return (
+            total + small_total + _shifted(sums, unit),
+            squares + small_squares + _shifted(products, 2 * unit),
+        )
 
     def _slice(self, block: Floats, exponent: int) -> Floats:
         """Return rows of ones, of the first slice, of the last and of the second, filled up with zeros."""
@@ -382,15 +357,7 @@ class BlockSums:
     def _smaller(self, block: Floats, exponent: int, signed: bool) -> NDArray[np.intp]:
         """Return the places of the values below 2^exponent in size."""
         sizes = np.abs(block, out=self._sizes[: block.size]) if signed else block
-        places: NDArray[np.intp]
-        (places,) = np.less(sizes, math.ldexp(1.0, exponent), out=self._is_small[: block.size]).nonzero()
-        return places
-
-    def _scale_of(self, exponent: int) -> Floats:
-        """Return what makes whole numbers of the sums of the slices and their products."""
-        if self._scales is None or self._scales[0] != exponent:
-            self._scales = exponent, np.ldexp(1.0, _BITS_OF_DOTS - exponent * _FACTORS_OF_DOTS)
-        return self._scales[1]
+        return (sizes < math.ldexp(1.0, exponent)).nonzero()[0]
 
     def _without_far(self, block: Floats, largest: float) -> tuple[Floats, float, Floats]:
         """Return a block with 0 for the few values far larger than most, the largest size now, and those.
@@ -405,13 +372,17 @@ class BlockSums:
         self._usual = usual = float(np.partition(sample, -2)[-2])
         if not 0.0 < usual < largest / _FAR:
             return block, largest, nothing
-        sizes = np.abs(block)
-        places = np.flatnonzero(sizes > usual * _FAR)
+        places = np.flatnonzero(np.abs(block) > usual * _FAR)
         if places.size > _FEW:
             return block, largest, nothing
         others = block.copy()
-        others[places] = sizes[places] = 0.0
-        return others, float(sizes.max()), block[places]
+        others[places] = 0.0
+        return others, _largest_size(others), block[places]
+
+
+def _scale_of(exponent: int) -> Floats:
+    """Return what makes whole numbers of the sums of the slices and their products."""
+    return np.ldexp(1.0, _BITS_OF_DOTS - exponent * _FACTORS_OF_DOTS)
 
 
 def _sum_one_by_one(values: Floats) -> int:
@@ -427,20 +398,8 @@ def _largest_size(block: Floats) -> float:
     return float(max(block.max(), -block.min())) if block.size else 0.0
 
 
-def _exponent(value: float) -> int:
-    """Return the smallest e with value < 2^e."""
-    return math.frexp(value)[1]
-
-
-def _split(values: Floats, mask: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    return values[mask], values[~mask]
-
-
-def _by_einsum(a: Floats, b: Floats) -> Floats:
-    return np.einsum("...i,...i->...", a, b)
-
-
-_dots: Callable[[Floats, Floats], Floats] = getattr(np, "vecdot", _by_einsum)  # NumPy 1 has none
+# NumPy 1 has no such function
+_dots: Callable[[Floats, Floats], Floats] = getattr(np, "vecdot", partial(np.einsum, "...i,...i->..."))
 
 
 def _shifted(number: int, bits: int) -> int:
@@ -471,7 +430,7 @@ class Largest:
 
     def __init__(self, capacity: int, sign: int = 1) -> None:
         self._capacity, self._sign = capacity, sign
-        self._parts: list[Floats] = []
+        self._parts: list[Floats] = [np.empty(0)]
         self._held = 0
         self._threshold = -np.inf
 
@@ -493,7 +452,7 @@ class Largest:
             self._shrink()
 
     def _shrink(self) -> None:
-        held = self._parts[0] if len(self._parts) == 1 else np.concatenate(self._parts)
+        held = np.concatenate(self._parts)
         if held.size > self._capacity:
             held = np.partition(held, held.size - self._capacity)[-self._capacity :]
             self._threshold = held.min()
@@ -501,8 +460,6 @@ class Largest:
 
     def in_order(self) -> Floats:
         """Return what is kept, the most extreme first."""
-        if not self._parts:
-            return np.empty(0)
         self._shrink()
         # adding 0 leaves no negative zero, so that merges agree to the bit
         return self._sign * np.sort(self._parts[0])[::-1] + 0.0
@@ -578,13 +535,6 @@ class VarianceAggregate:
     capacity: int
     bounds: tuple[float, float] | None
 
-    def truncate(self, capacity: int) -> Self:
-        """Return what aggregating with this capacity would have given, if it is less."""
-        if capacity >= self.capacity:
-            return self
-        largest, smallest = self.largest[:capacity], self.smallest[:capacity]
-        return replace(self, capacity=capacity, largest=largest, smallest=smallest)
-
     @classmethod
     def from_blocks(
         cls, blocks: Iterable[Floats], *, capacity: int, bounds: tuple[float, float] | None = None
@@ -605,7 +555,8 @@ class VarianceAggregate:
                 low, high = np.clip([low, high], *bounds).tolist()
             n += block.size
             moments = sums.moments(block, max(high, -low))
-            total, squares = total + moments[0], squares + moments[1]
+            total += moments[0]
+            squares += moments[1]
             largest.add(block, high)
             smallest.add(block, low)
         return cls(n, total, squares, largest.in_order(), smallest.in_order(), capacity, bounds)

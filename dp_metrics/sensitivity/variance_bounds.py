@@ -72,8 +72,8 @@ def _squared_width(bounds: tuple[float, float]) -> int:
     return (high - low) ** 2
 
 
-def variance_bounds(aggregate: VarianceAggregate, private_n: bool) -> OutputBounds:
-    """Return the output bounds of the population variance.
+def variance_bounds(aggregate: VarianceAggregate, ranks: int, private_n: bool) -> OutputBounds:
+    """Return the output bounds of the population variance at so many ranks, or at all that are known.
 
     When records are replaced L^l = (n-l)/n times the least variance of n-l consecutive sorted values. With
     bounds [a, b], U^l = min(Var + l (b-a)^2 (n-1)/n^2, (b-a)^2/4). L and U can move in opposite directions
@@ -88,7 +88,8 @@ def variance_bounds(aggregate: VarianceAggregate, private_n: bool) -> OutputBoun
     ----------
     Lemmas 5.1 to 5.3 of the paper; the upper bound here is tighter.
     """
-    n, ranks = aggregate.n, aggregate.capacity if private_n else min(aggregate.capacity, aggregate.n)
+    n, ranks = aggregate.n, min(ranks, aggregate.capacity)
+    ranks = ranks if private_n else min(ranks, n)
     facts = variance_facts(None if private_n else n, aggregate.bounds, ranks)
     limit = facts.output_range[1]
     value, lower, upper = 0.0, np.zeros(ranks), np.full(ranks, limit)
