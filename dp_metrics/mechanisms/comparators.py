@@ -330,12 +330,8 @@ class InverseSensitivity(Mechanism):
         """Return the law of `release`: on each interval a constant density, or a truncated exponential."""
         epsilon = options.check_epsilon(epsilon)
         require_bounded(output_bounds.output_range, self._name)
-        low, high = output_bounds.output_range
-        edges = np.concatenate(
-            [[low], output_bounds.lower[::-1], [output_bounds.value], output_bounds.upper, [high]]
-        )
         ranks = np.arange(1.0, output_bounds.ranks + 2)
-        widths, distances = np.diff(edges), np.concatenate([ranks[::-1], ranks])
+        widths, distances = np.diff(output_bounds.ladder), np.concatenate([ranks[::-1], ranks])
         # Distances are relative to the nearest interval that has a width, so that a large epsilon leaves a
         # weight above zero. Without any width there is one output only, and the weights do not matter.
         nearest = np.min(distances, where=widths > 0, initial=distances[0])
@@ -343,7 +339,7 @@ class InverseSensitivity(Mechanism):
         log_weights = np.log(widths) - (distances - nearest) * (epsilon / 2)
         sides = np.repeat([-1.0, 1.0], ranks.size)  # below and above the metric
         return IntervalLaw(
-            edges,
+            output_bounds.ladder,
             log_weights if widths.any() else np.zeros(widths.size),
             sides * (self._slope * epsilon),
         )

@@ -44,9 +44,8 @@ class VarianceOf(Quantity):
 
     def highest(self, totals: Totals | None) -> float:
         """Return the squared width of the bounds: mechanisms are told no more, whatever n is."""
-        if self.bounds is None:
-            return MAX_FLOAT
-        return float(np.minimum(np.square(np.float64(self.bounds[1]) - self.bounds[0]), MAX_FLOAT))
+        width = variance_bounds.width_of(self.bounds)
+        return min(width * width, MAX_FLOAT)
 
     def extremes_limit(self, totals: Totals | None) -> float:
         """Return the width of the bounds, which no distance exceeds."""

@@ -103,17 +103,19 @@ class OutputBounds(_Fields):
     upper: Floats
 
     def __post_init__(self) -> None:
-        lower, upper = np.asarray(self.lower, dtype=np.float64), np.asarray(self.upper, dtype=np.float64)
-        if lower.ndim != 1 or lower.shape != upper.shape:
+        for name in ("lower", "upper"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+        if self.lower.ndim != 1 or self.lower.shape != self.upper.shape:
             raise ValueError("lower and upper must be 1d arrays of one length.")
-        ranks = lower.size
-        ladder = np.empty(2 * ranks + 3)
-        ladder[0], ladder[-1] = self.output_range
-        ladder[1 : ranks + 1], ladder[ranks + 1], ladder[ranks + 2 : -1] = lower[::-1], self.value, upper
+        ladder = self.ladder
         if not (ladder[1:] >= ladder[:-1]).all():
             raise ValueError("Output bounds must be ordered: range, lower ranks, value, upper ranks, range.")
-        object.__setattr__(self, "lower", lower)
-        object.__setattr__(self, "upper", upper)
+
+    @property
+    def ladder(self) -> Floats:
+        """All bounds and the value, from the lower end of the range to the upper one."""
+        low, high = self.output_range
+        return np.concatenate([[low], self.lower[::-1], [self.value], self.upper, [high]])
 
     @property
     def ranks(self) -> int:
@@ -242,16 +244,12 @@ def ratio_sums(total: Fraction, n: int, scale: float, limit: float) -> Sums:
     # rounding to nearest commutes with shifts by whole steps: if a record comes or goes, the first changes by
     # 0 to `FINENESS`, and the second by the rest of it
     steps = math.floor(FINENESS * total + Fraction(1, 2))
-    return Sums(
-        (steps, n * FINENESS - steps),
-        FINENESS,
-        partial(_ratio, scale=scale, limit=limit, least=float(FINENESS)),
-        (True, False),
-    )
+    combine = partial(_ratio, scale=scale, limit=limit)
+    return Sums((steps, n * FINENESS - steps), FINENESS, combine, (True, False))
 
 
-def _ratio(part: Floats, rest: Floats, *, scale: float, limit: float, least: float) -> Floats:
+def _ratio(part: Floats, rest: Floats, *, scale: float, limit: float) -> Floats:
     part = np.maximum(part, 0.0)
     # one record at least: the mean of none is 0
-    share = part / np.maximum(part + np.maximum(rest, 0.0), least)
+    share = part / np.maximum(part + np.maximum(rest, 0.0), FINENESS)
     return np.minimum(share * scale, limit)

@@ -11,7 +11,7 @@ Everything else is whole numbers: twice the loss of the pairs that are left, ove
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -23,6 +23,7 @@ from dp_metrics.sensitivity.exact import UNIT_BITS, exact_sum, rounded_quotient,
 from dp_metrics.sensitivity.output_bounds import FINENESS, BoundsFacts, OutputBounds, Sums
 
 _ONE = 1 << UNIT_BITS
+_OF_RECORD = 2 * FINENESS  # steps that it adds to both sums together
 
 
 def calibration_excess(blocks: Iterable[tuple[NDArray[np.bool_], Floats]], edges: Floats) -> NDArray[Any]:
@@ -91,14 +92,12 @@ def calibration_sums(total: int, n: int) -> Sums:
     """
     steps = (2 * FINENESS * total + _ONE) // (2 * _ONE)
     whole = n * FINENESS
-    fineness = 2 * FINENESS
-    combine = partial(_share, least=float(fineness))
-    return Sums((whole + steps, whole - steps), fineness, combine, (True, False), fineness)
+    return Sums((whole + steps, whole - steps), _OF_RECORD, _share, (True, False), _OF_RECORD)
 
 
-def _share(above: Floats, below: Floats, *, least: float) -> Floats:
+def _share(above: Floats, below: Floats) -> Floats:
     # one record at least: the error of none is 0
-    return np.clip((above - below) / np.maximum(above + below, least), 0.0, 1.0)
+    return np.clip((above - below) / np.maximum(above + below, _OF_RECORD), 0.0, 1.0)
 
 
 Whole: TypeAlias = NDArray[Any]

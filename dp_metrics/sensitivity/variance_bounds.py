@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, partial
-from itertools import accumulate, islice, repeat
+from itertools import accumulate, repeat
 from typing import TypeAlias
 
 import numpy as np
@@ -50,19 +50,19 @@ def variance_facts(n: int | None, bounds: tuple[float, float] | None, ranks: int
     A variance moves as a mean of n terms: the l values furthest from the mean make at least l/n of it, and
     whoever puts l others on the mean leaves at most f (1 - l/n); U^l rises by its sensitivity with each rank.
     """
-    mean_ranks, sensitivity = 0 if n is None else min(ranks, n), None
-    if bounds is None:
-        return BoundsFacts(output_range=(0.0, MAX_FLOAT), monotonic=False, n=n, mean_ranks=mean_ranks)
-    width = _squared_width(bounds)
-    if n is not None:  # the variance of one record is 0 whatever it is
-        sensitivity = max(rounded_quotient(width * (n - 1), n * n * _SQUARES), _TINY) if n > 1 else 0.0
+    limit, sensitivity, record_limit = MAX_FLOAT, None, None
+    if bounds is not None:
+        width = _squared_width(bounds)
+        limit, record_limit = rounded_quotient(width, 4 * _SQUARES), rounded_quotient(width, _SQUARES)
+        if n is not None:  # the variance of one record is 0 whatever it is
+            sensitivity = max(rounded_quotient(width * (n - 1), n * n * _SQUARES), _TINY) if n > 1 else 0.0
     return BoundsFacts(
-        output_range=(0.0, rounded_quotient(width, 4 * _SQUARES)),
+        output_range=(0.0, limit),
         monotonic=False,
         n=n,
         sensitivity=sensitivity,
-        record_limit=rounded_quotient(width, _SQUARES),
-        mean_ranks=mean_ranks,
+        record_limit=record_limit,
+        mean_ranks=0 if n is None else min(ranks, n),
     )
 
 
@@ -268,15 +268,10 @@ def _depths(n: int, k: int) -> list[int]:
 
 def places_of_distances(n: int, k: int, ranks: int) -> list[tuple[int, int]]:
     """Return the first and the last place of each run of values that the distances look at."""
-    runs = [(0, 2 * ranks), *((i - k, i + ranks) for i in _depths(n, k))]
-    both = sorted(runs + [(n - 1 - last, n - 1 - first) for first, last in runs])
-    merged = [both[0]]
-    for first, last in both[1:]:
-        if first > merged[-1][1]:
-            merged.append((first, last))
-        else:
-            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
-    return [(max(first, 0), min(last, n - 1)) for first, last in merged if first < n and last >= 0]
+    k, *further = _depths(n, k)
+    runs = [(0, ranks + max(ranks, k)), *((i - k, i + ranks) for i in further)]
+    runs += [(n - 1 - last, n - 1 - first) for first, last in runs]
+    return [(max(first, 0), min(last, n - 1)) for first, last in runs if first < n and last >= 0]
 
 
 def _moved_means(
@@ -292,16 +287,16 @@ def _moved_means(
     low, high = to_units(known[: 2 * ranks], bits), to_units(known[2 * ranks :], bits)
     first = (total >> bits) - sum(low[ranks : ranks + dropped]) - sum(high[ranks : ranks + dropped])
     weight = (n - 2 * dropped) << (UNIT_BITS - bits)
-    found = []
-    for side, come, end, leave in ((-1, low, values[2 * ranks - 1], high), (1, high, values[-1], low)):
-        # what comes in with each move, and what leaves the middle
-        steps = map(operator.sub, come[ranks:], reversed(leave[:ranks]))
+
+    def moved(come: list[int], end: float, leave: list[int]) -> Floats:
         moves = ranks if math.isfinite(end) else dropped
-        means = np.full(ranks + 1, side * np.inf)
-        sums = islice(accumulate(steps, initial=first), moves + 1)
-        means[: moves + 1] = rounded_quotients(sums, weight)
-        found.append(means)
-    return found[0], found[1]
+        # what comes in with each move, and what leaves the middle
+        steps = map(operator.sub, come[ranks : ranks + moves], reversed(leave[:ranks]))
+        means = np.full(ranks + 1, end)
+        means[: moves + 1] = rounded_quotients(accumulate(steps, initial=first), weight)
+        return means
+
+    return moved(low, values[2 * ranks - 1], high), moved(high, values[-1], low)
 
 
 def in_order_at(values: Floats, runs: list[tuple[int, int]], limits: tuple[float, float]) -> Floats | None:
@@ -322,9 +317,8 @@ def in_order_at(values: Floats, runs: list[tuple[int, int]], limits: tuple[float
         return None
     bins = [np.clip((block - low) * scale, 0, _BINS - 1).astype(np.int16) for block in in_blocks(values)]
     ends = np.cumsum(sum(np.bincount(block, minlength=_BINS) for block in bins))
-    firsts, lasts = (np.searchsorted(ends, places, side="right") for places in zip(*runs, strict=True))
     is_wanted = np.zeros(_BINS, dtype=np.bool_)
-    for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
+    for first, last in np.searchsorted(ends, runs, side="right").tolist():
         is_wanted[first : last + 1] = True
     wanted = [
         block[is_wanted.take(of_block).nonzero()]
@@ -333,18 +327,15 @@ def in_order_at(values: Floats, runs: list[tuple[int, int]], limits: tuple[float
     if sum(map(len, wanted)) * _SORTED_PART > n:
         return None
     found, some = np.zeros(n), np.clip(np.sort(np.concatenate(wanted)), *limits)
-    behind = np.cumsum(np.diff(ends, prepend=0) * is_wanted)
-    for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
-        size = int(ends[last] - (ends[first - 1] if first else 0))
-        found[ends[last] - size : ends[last]] = some[behind[last] - size : behind[last]]
+    sizes = np.diff(ends, prepend=0) * is_wanted
+    # further behind by the values of other bins
+    found[np.arange(some.size) + np.repeat(ends - np.cumsum(sizes), sizes)] = some
     return found
 
 
 def width_of(bounds: tuple[float, float] | None) -> float:
     """Return the width of public bounds, which no distance exceeds."""
-    if bounds is None:
-        return MAX_FLOAT
-    return float(np.minimum(np.float64(bounds[1]) - bounds[0], MAX_FLOAT))
+    return MAX_FLOAT if bounds is None else min(bounds[1] - bounds[0], MAX_FLOAT)
 
 
 def variance_extremes(

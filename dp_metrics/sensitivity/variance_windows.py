@@ -123,15 +123,12 @@ def _least_clipped(
         least = np.fmax(cost - error, outside * (1 - 2.0**-50))
         near = ~(least > most)
         screened.append((low[near], high[near], least[near]))
-    lows, highs, costs = (np.concatenate(each) for each in zip(*screened, strict=True))
+    lows, highs, costs = map(np.concatenate, zip(*screened, strict=True))
     near = ~(costs > most)
     pairs = sorted(set(zip(lows[near].tolist(), highs[near].tolist(), strict=True)))
     if len(pairs) > _MOST_EXACT:
         return None
-    of_low, of_high = (
-        _sums_at(values, {*drops})
-        for values, drops in zip((windows.low, windows.high), zip(*pairs, strict=True), strict=True)
-    )
+    of_low, of_high = map(_sums_at, (windows.low, windows.high), zip(*pairs, strict=True))
     sums = ((windows.n - low - high, *_without(whole, of_low[low], of_high[high])) for low, high in pairs)
     return _least_cost(windows.n, width, sums)
 
@@ -141,7 +138,7 @@ def _without(whole: Moments, low: Moments, high: Moments) -> Moments:
     return whole[0] - low[0] - high[0], whole[1] - low[1] - high[1]
 
 
-def _sums_at(values: Floats, places: set[int]) -> dict[int, Moments]:
+def _sums_at(values: Floats, places: Iterable[int]) -> dict[int, Moments]:
     """Return, for each place, the exact sums of the values before it and of their squares."""
     sums = {0: (0, 0)}
     for first, last in pairwise(sorted({0, *places})):
@@ -163,13 +160,12 @@ def _by_tails(aggregate: VarianceAggregate, width: float, middle: Middle | None)
     """
     low, high = aggregate.smallest, aggregate.largest
     most = low.size - 1
-    ends = [float(low[most]), float(high[most])]
-    gap = ends[1] - ends[0]
-    on_one_side = Fraction(ends[1]) - Fraction(ends[0]) <= Fraction(width)
-    if not on_one_side and (middle is None or not _core_only_rises(middle(), aggregate, width)):
+    core = lowest, highest = float(low[most]), float(high[most])
+    on_one_side = Fraction(highest) - Fraction(lowest) <= Fraction(width)
+    if not on_one_side and (middle is None or not _core_only_rises(middle(), aggregate, core, width)):
         return None
     found = _dropped(low, high, width)
-    inside = ends[0] + gap / 2
+    inside = lowest + (highest - lowest) / 2
     base = (
         int(np.searchsorted(low[:most], inside - width)),
         int(np.searchsorted(-high[:most], -(inside + width))),
@@ -178,7 +174,7 @@ def _by_tails(aggregate: VarianceAggregate, width: float, middle: Middle | None)
     kept = _without(whole, exact.exact_moments(low[: base[0]]), exact.exact_moments(high[: base[1]]))
     windows = _Windows(aggregate.n, low[:most], high[:most], base, kept)
     best = _least_clipped(windows, [found], width, whole)
-    return best if best is not None and _core_decides(aggregate, most, width, best) else None
+    return best if best is not None and _core_decides(aggregate, core, width, best) else None
 
 
 def middle_values(x: Floats, in_order: Floats, outside: int, ends: tuple[float, float]) -> MiddleValues:
@@ -193,7 +189,9 @@ def middle_values(x: Floats, in_order: Floats, outside: int, ends: tuple[float, 
     return outside, low, high, sum_below, sum_above
 
 
-def _core_only_rises(middle: MiddleValues, aggregate: VarianceAggregate, width: float) -> bool:
+def _core_only_rises(
+    middle: MiddleValues, aggregate: VarianceAggregate, core: tuple[float, float], width: float
+) -> bool:
     """Return whether the core adds no less the further away a centre is from which one end of it is too far.
 
     Notes
@@ -210,7 +208,7 @@ def _core_only_rises(middle: MiddleValues, aggregate: VarianceAggregate, width: 
     inside = n - 2 * outside
     if not (most <= outside and inside > 0):
         return False
-    ends = float(aggregate.smallest[most]), float(aggregate.largest[most])
+    lowest, highest = core
     whole_sum = _float(aggregate.total, exact.UNIT_BITS)
     mean = (whole_sum - sum_below - sum_above) / inside
     above = whole_sum - sum_below - float(aggregate.largest[:most].sum())
@@ -224,10 +222,10 @@ def _core_only_rises(middle: MiddleValues, aggregate: VarianceAggregate, width: 
     whole = spread + n * (away * away)
     needed = math.sqrt(whole * (1 + 2.0**-20) / inside) + rounding
     return (
-        ends[1] - ends[0] <= 2 * width - rounding
+        highest - lowest <= 2 * width - rounding
         and high - low <= width - rounding
-        and ends[0] + width >= max(above / size, low) + rounding
-        and ends[1] - width <= min(below / size, high) - rounding
+        and lowest + width >= max(above / size, low) + rounding
+        and highest - width <= min(below / size, high) - rounding
         and low + width - mean >= needed
         and mean - (high - width) >= needed
     )
@@ -239,20 +237,21 @@ def _dropped(low: Floats, high: Floats, width: float) -> tuple[Places, Places]:
     The centres are those of which the core is within the width. A value at that distance counts as inside.
     """
     most = low.size - 1
+    places = np.arange(most + 1)
     # a centre at which a large value comes within reach, and one from which on a small value is beyond it
-    coming, leaving = np.arange(most + 1), np.arange(most)
-    left = np.searchsorted(low, _threshold(high, -2 * width, -1.0))
-    right = np.searchsorted(-high, -_threshold(low[:most], 2 * width, 1.0))
-    drops_low, drops_high = np.concatenate([left, leaving + 1]), np.concatenate([coming, right])
+    left = np.searchsorted(low, _threshold(high, -2 * width))
+    right = np.searchsorted(-high, -_threshold(low[:most], 2 * width))
+    drops_low, drops_high = np.concatenate([left, places[1:]]), np.concatenate([places, right])
     inside = (drops_low <= most) & (drops_high <= most)
     return drops_low[inside], drops_high[inside]
 
 
-def _threshold(values: Floats, step: float, sign: float) -> Floats:
+def _threshold(values: Floats, step: float) -> Floats:
     """Return floats t such that a float is below the exact sum of a value and a step if it is below t.
 
-    With the sign 1 above the sum if it is above t.
+    Of a positive step above the sum if it is above t.
     """
+    sign = math.copysign(1.0, step)
     near = values + step
     back = near - values
     rest = (values - (near - back)) + (step - back)
@@ -260,13 +259,12 @@ def _threshold(values: Floats, step: float, sign: float) -> Floats:
     return np.where(rest * sign < 0, np.nextafter(near, -sign * np.inf), near)
 
 
-def _core_decides(aggregate: VarianceAggregate, dropped: int, width: float, best: Fraction) -> bool:
+def _core_decides(
+    aggregate: VarianceAggregate, core: tuple[float, float], width: float, best: Fraction
+) -> bool:
     """Return whether from the best centre no value of the core is farther than the width."""
-    tails = np.concatenate([aggregate.smallest[:dropped], aggregate.largest[:dropped]])
-    low, high = (
-        exact.float_units(float(aggregate.smallest[dropped])),
-        exact.float_units(float(aggregate.largest[dropped])),
-    )
+    tails = np.concatenate([aggregate.smallest[:-1], aggregate.largest[:-1]])
+    low, high = map(exact.float_units, core)
     in_tails, of_tails = exact.exact_moments(tails)
     size, total, squares = aggregate.n - tails.size, aggregate.total - in_tails, aggregate.squares - of_tails
     reach, cost, divisor = exact.float_units(width), best.numerator << _SQUARES, best.denominator
@@ -297,8 +295,8 @@ def _windows(x: Floats, first: int, width: float) -> tuple[Places, Places]:
     """Return the places before and behind the windows that values of a block are the last or the first of."""
     block = x[first : first + _BLOCK]
     places = np.arange(first, first + block.size)
-    left = np.searchsorted(x, _threshold(block, -2 * width, -1.0))
-    right = np.searchsorted(x, _threshold(block, 2 * width, 1.0), side="right")
+    left = np.searchsorted(x, _threshold(block, -2 * width))
+    right = np.searchsorted(x, _threshold(block, 2 * width), side="right")
     starts, ends = np.concatenate([left, places + 1]), np.concatenate([places + 1, right])
     inside = starts < ends
     return starts[inside], ends[inside]
@@ -527,7 +525,7 @@ class _Windows:
         exponent = -exact.UNIT_BITS
         if j.size:
             ends = np.maximum(np.abs(self.low[j] - self._centre), np.abs(self.high[rank - j] - self._centre))
-            exponent = max(math.frexp(min(float(ends.min()), MAX_FLOAT))[1], exponent)
+            exponent = max(math.frexp(ends.min(initial=MAX_FLOAT))[1], exponent)
         # 2^400 times smaller squares are still far above what underflows
         if self._exponent is None or abs(exponent - self._exponent) > 200:
             self.count_in(exponent)
