@@ -134,7 +134,33 @@ class Mechanism(ABC):
         settings: tuple[Field[Any], ...] = fields(kind) if is_dataclass(kind) else ()
         held = [(one.name, getattr(self, one.name), one.default) for one in settings]
         given = [f"{name}={value!r}" for name, value, default in held if value != default]
-        return f"{type(self).__name__}({', '.join(given)})"
+        return f"{kind.__name__}({', '.join(given)})"
+
+
+class AddedNoise(Mechanism):
+    """A rule that adds noise of the size of the global sensitivity, and reads no rank of output bounds."""
+
+    _name: ClassVar[str]
+
+    def count_ranks(
+        self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
+    ) -> int:
+        """Return 0: the mechanism reads no rank, only the metric and its global sensitivity."""
+        require_bounded(output_range, self._name)
+        if n is None:
+            raise ValueError(
+                f"mechanism={self._name!r} needs a public number of records: a metric has no global "
+                "sensitivity where that is private, as with neighboring='add_or_remove_one', and for the "
+                "groups of a frame unless membership='public'."
+            )
+        return 0
+
+    def _sensitivity(self, output_bounds: OutputBounds) -> float:
+        """Return the global sensitivity of a metric with a public limit, or raise."""
+        require_bounded(output_bounds.output_range, self._name)
+        if output_bounds.sensitivity is None:
+            raise ValueError(f"mechanism={self._name!r} needs a metric with a public global sensitivity.")
+        return output_bounds.sensitivity
 
 
 def ceil_ranks(ranks: float, n: int | None) -> int:
@@ -149,13 +175,3 @@ def require_bounded(output_range: tuple[float, float], mechanism: str) -> None:
     """Raise unless both ends of the output range are public and finite."""
     if output_range[0] == -math.inf or output_range[1] >= MAX_FLOAT:
         raise ValueError(NEEDS_LIMIT.format(mechanism))
-
-
-def require_public_n(n: int | None, mechanism: str) -> None:
-    """Raise if the number of records is private, because then there is no global sensitivity."""
-    if n is None:
-        raise ValueError(
-            f"mechanism={mechanism!r} needs a public number of records: a metric has no global sensitivity "
-            "where that is private, as with neighboring='add_or_remove_one', and for the groups of a frame "
-            "unless membership='public'."
-        )

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import Entropy, discrete_laplace, staircase, uniforms
-from dp_metrics.inputs.options import MAX_FLOAT, Floats
+from dp_metrics.inputs.options import MAX_FLOAT, Floats, own_error_state
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 Integers = NDArray[np.int64]
@@ -57,17 +57,15 @@ class Grid:
     def _estimate(self, values: Floats) -> Floats:
         raise NotImplementedError
 
+    @own_error_state
     def index_at_least(self, values: Floats) -> Integers:
         """Return the number of the first output >= value, or last + 1."""
         values = np.asarray(values, dtype=np.float64)
         first, last = self.first, self.last
         guess = np.maximum(np.minimum(np.ceil(self._estimate(values)), last), first).astype(np.int64)
         guess[values > self._highest] = last + 1
-        pairs = np.empty((2, *guess.shape), dtype=np.int64)
         for _ in range(_CORRECTIONS):
-            np.subtract(guess, 1, out=pairs[0])
-            pairs[1] = guess
-            before, at = self.points(pairs)
+            before, at = self.points(np.array([guess - 1, guess]))
             is_low, is_high = (at < values) & (guess <= last), (before >= values) & (guess > first)
             if not (is_low.any() or is_high.any()):
                 return guess
@@ -82,7 +80,7 @@ class Grid:
 
     def index_above(self, values: Floats) -> Integers:
         """Return the number of the first output > value, or last + 1."""
-        return self.index_at_least(_next_floats(np.asarray(values, dtype=np.float64)))
+        return self.index_at_least(_next_floats(values))
 
 
 def bisected(low: Integers, high: Integers, reached: Callable[[Integers], NDArray[np.bool_]]) -> Integers:
@@ -105,10 +103,10 @@ def nearest_index(grid: Grid, value: float) -> int:
     return int(candidates[0] if below < at else candidates[1])
 
 
+@own_error_state
 def _next_floats(values: Floats) -> Floats:
     """Return the next larger floats: an output is above a value if it is at least the float that follows."""
-    with np.errstate(over="ignore"):
-        return np.nextafter(values, np.inf)
+    return np.nextafter(values, np.inf)
 
 
 @dataclass(frozen=True)
@@ -152,9 +150,8 @@ class GeometricGrid(Grid):
     @cached_property
     def _end(self) -> int:
         """The first k that reaches that end or leaves the range of floats."""
-        with np.errstate(over="ignore"):
-            ratio = np.float64(self._top) / self.scale
-        k = max(int(min(math.log1p(ratio), _LARGEST_EXPONENT) / self.step) - 2, self.first + 1)
+        steps = min(math.log1p(self._top / self.scale), _LARGEST_EXPONENT) / self.step
+        k = max(int(steps) - 2, self.first + 1)
         while k * self.step <= _LARGEST_EXPONENT and self._raw(np.array([k]))[0] < self._top:
             k += 1
         return k
@@ -174,32 +171,21 @@ class GeometricGrid(Grid):
     def _raw(self, indices: Integers) -> Floats:
         return self.scale * np.expm1(np.minimum(indices * self.step, _LARGEST_EXPONENT))
 
+    @own_error_state
     def points(self, indices: Integers) -> Floats:
         """Return the outputs with these indices."""
-        indices = np.asarray(indices)
         low = np.where(indices >= self._end, self._top, np.minimum(self._raw(indices), self._top))
         if self.turn > self.limit:
             return low
-        with np.errstate(over="ignore"):
-            high = np.minimum(self.turn + (indices - self._end) * self._spacing, self.limit)
+        high = np.minimum(self.turn + (indices - self._end) * self._spacing, self.limit)
         values = np.where(indices <= self._end, low, high)
         return np.where(indices >= self.last, self.limit, values)
 
-    def point(self, index: int) -> float:
-        """Return the output with this index."""
-        if index > self._end and self.turn < self.limit:
-            return super().point(index)
-        if index >= self._end:
-            return self._top
-        # the same function of NumPy as for many: that of Python may differ in the last bit
-        return min(self.scale * float(np.expm1(min(index * self.step, _LARGEST_EXPONENT))), self._top)
-
     def _estimate(self, values: Floats) -> Floats:
-        with np.errstate(over="ignore"):
-            low = np.log1p(np.maximum(values, 0.0) / self.scale) / self.step
-            if self.turn > self.limit:
-                return low
-            return np.where(values <= self.turn, low, self._end + (values - self.turn) / self._spacing)
+        low = np.log1p(np.maximum(values, 0.0) / self.scale) / self.step
+        if self.turn > self.limit:
+            return low
+        return np.where(values <= self.turn, low, self._end + (values - self.turn) / self._spacing)
 
 
 @dataclass(frozen=True)
@@ -216,19 +202,13 @@ class Lattice(Grid):
         """Number of the last output; there are no more than floats can count."""
         return math.ceil(min(self.limit / self.spacing, _LARGEST_INDEX))
 
+    @own_error_state
     def points(self, indices: Integers) -> Floats:
         """Return the outputs with these indices."""
-        with np.errstate(over="ignore"):
-            values: Floats = np.minimum(np.asarray(indices) * self.spacing, self.limit)
-        return values
-
-    def point(self, index: int) -> float:
-        """Return the output with this index."""
-        return min(index * self.spacing, self.limit)
+        return np.minimum(indices * self.spacing, self.limit)
 
     def _estimate(self, values: Floats) -> Floats:
-        with np.errstate(over="ignore"):
-            return np.maximum(values, 0.0) / self.spacing
+        return np.maximum(values, 0.0) / self.spacing
 
 
 @dataclass(frozen=True)
@@ -248,13 +228,12 @@ class EvenGrid(Grid):
 
     def points(self, indices: Integers) -> Floats:
         """Return the outputs with these indices."""
-        share = np.asarray(indices) / self.last
+        share = indices / self.last
         return np.minimum(self.lower * (1.0 - share) + self.upper * share, self.upper)
 
     def _estimate(self, values: Floats) -> Floats:
         width = max(self.upper / 2 - self.lower / 2, 5e-324)  # halves keep the sum from overflowing
-        with np.errstate(over="ignore"):
-            return (values / 2 - self.lower / 2) / width * self.last
+        return (values / 2 - self.lower / 2) / width * self.last
 
 
 def run_edges(grid: Grid, output_bounds: OutputBounds) -> Integers:
@@ -268,9 +247,7 @@ def run_edges(grid: Grid, output_bounds: OutputBounds) -> Integers:
         from it on. The last output belongs to no run: it is released when no other one is.
     """
     ranks = output_bounds.ranks
-    values = np.empty(2 * ranks + 1)
-    values[:ranks] = output_bounds.lower[::-1]
-    values[ranks] = output_bounds.value
+    values = output_bounds.ladder[1:-1]
     values[ranks + 1 :] = _next_floats(output_bounds.upper)
     edges = np.empty(2 * ranks + 3, dtype=np.int64)
     edges[0], edges[-1] = grid.first, grid.last
@@ -355,9 +332,16 @@ class GridLaw(OutputLaw):
 
     grid: Grid
 
+    def _cdf_inside(self, indices: Integers) -> Floats:
+        """Return P(number of the release <= k) where k is the number of an output before the last."""
+        raise NotImplementedError
+
+    @own_error_state
     def index_cdf(self, indices: Integers) -> Floats:
         """Return P(number of the release <= k)."""
-        raise NotImplementedError
+        indices = np.asarray(indices)
+        reached = np.where(indices >= self.grid.last, 1.0, self._cdf_inside(indices))
+        return np.where(indices < self.grid.first, 0.0, reached)
 
     def index_quantile(self, p: Floats) -> Integers:
         """Return the smallest k with P(number <= k) >= p, by bisection."""
@@ -487,11 +471,9 @@ class Staircase:
 
     def _tail(self, size: Floats) -> Floats:
         """Return P(noise >= size), for whole sizes of at least 1."""
-        with np.errstate(under="ignore"):
-            stair = np.floor((size + (self.steps - self.half)) / self.steps)
-            left = self.half + stair * self.steps - size  # numbers on this stair; then come all later stairs
-            weight: Floats = np.exp(-self._rate * stair) * (left + self._later)
-        return weight / self._weight
+        stair = np.floor((size + (self.steps - self.half)) / self.steps)
+        left = self.half + stair * self.steps - size  # numbers on this stair; then come all later stairs
+        return np.exp(-self._rate * stair) * (left + self._later) / self._weight
 
     @property
     def expected(self) -> float:
@@ -527,14 +509,13 @@ class Staircase:
         size = np.minimum(self._rare(np.minimum(p, 1.0 - p)), LARGEST_NOISE)
         return np.where(p < 0.5, -size, size)
 
+    @own_error_state
     def _rare(self, miss: Floats) -> Floats:
         """Return the smallest whole k >= 0 with P(noise > k) <= miss, for positive probabilities."""
         weight = miss * self._weight
-        whole = self.steps + self._later
-        with np.errstate(divide="ignore", over="ignore"):
-            stair = np.maximum(np.floor(np.log(whole / weight) / self._rate), 0.0)
-            left = weight * np.exp(self._rate * stair)
-        size: Floats = np.ceil(self.half + stair * self.steps + self._later - left)
+        stair = np.maximum(np.floor(np.log((self.steps + self._later) / weight) / self._rate), 0.0)
+        left = weight * np.exp(self._rate * stair)
+        size = np.ceil(self.half + stair * self.steps + self._later - left)
         return np.maximum(size - 1.0, 0.0)
 
 
@@ -582,7 +563,7 @@ class GeometricLaw(GridLaw):
             By how many places the centre may differ from the metric.
         """
         away = self.added.largest(miss) + rounding
-        place = int(nearest_index(self.grid, released)) - self.centre
+        place = nearest_index(self.grid, released) - self.centre
         # an output at the upper end stands for all noisy places from there on
         above = away if place + self.centre < self.grid.last else math.inf
         ends = np.clip([place - away, place + above], self.grid.first, self.grid.last)
@@ -596,8 +577,5 @@ class GeometricLaw(GridLaw):
         numbers = self.centre + self.added.quantiles(middle).astype(np.int64)
         return self.grid.points(np.clip(numbers, self.grid.first, self.grid.last)), mass
 
-    def index_cdf(self, indices: Integers) -> Floats:
-        """Return P(number of the release <= k)."""
-        indices = np.asarray(indices)
-        middle = self.added.cdf((indices - self.centre).astype(np.float64))
-        return np.where(indices < self.grid.first, 0.0, np.where(indices >= self.grid.last, 1.0, middle))
+    def _cdf_inside(self, indices: Integers) -> Floats:
+        return self.added.cdf((indices - self.centre).astype(np.float64))

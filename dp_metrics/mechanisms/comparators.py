@@ -14,12 +14,7 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import Entropy, uniforms
 from dp_metrics.inputs import options
 from dp_metrics.inputs.options import Epsilon, Floats
-from dp_metrics.mechanisms._base import (
-    Mechanism,
-    ceil_ranks,
-    require_bounded,
-    require_public_n,
-)
+from dp_metrics.mechanisms._base import AddedNoise, Mechanism, ceil_ranks, require_bounded
 from dp_metrics.mechanisms._laws import (
     EvenGrid,
     GeometricGrid,
@@ -190,7 +185,7 @@ class AboveThresholdLaw(GridLaw):
             return self.grid.point(self.grid.last)
         return self.grid.point(int(self.starts[halts[0]]) + int(passed[halts[0]]))
 
-    def index_cdf(self, indices: Integers) -> Floats:
+    def _cdf_inside(self, indices: Integers) -> Floats:
         """Return P(number of the release <= k).
 
         Notes
@@ -199,20 +194,17 @@ class AboveThresholdLaw(GridLaw):
         expectation over the threshold is taken with 16-point Gauss-Legendre panels, split at the scores
         above the metric, where the integrand has kinks, and no wider than 1/eps2 or 1/eps1.
         """
-        indices = np.asarray(indices)
+        survival = np.ones(indices.shape)
         if self.counts.size == 0:
-            return np.where(indices >= self.grid.last, 1.0, 0.0)
+            return 1.0 - survival
         weights, miss, passed = self._quadrature
-        survival = np.empty(indices.shape)
         run = np.clip(np.searchsorted(self.starts, indices, side="right") - 1, 0, None)
         inside = np.minimum(indices - self.starts[run] + 1, self.counts[run]).astype(np.float64)
         for start in range(0, indices.size, 1024):
             part = slice(start, start + 1024)
             log_survival = passed[run[part]] + inside[part, np.newaxis] * miss[run[part]]
             survival[part] = np.exp(log_survival) @ weights
-        return np.where(
-            indices < self.grid.first, 0.0, np.where(indices >= self.grid.last, 1.0, 1.0 - survival)
-        )
+        return 1.0 - survival
 
     @cached_property
     def _quadrature(self) -> tuple[Floats, Floats, Floats]:
@@ -378,7 +370,7 @@ class PiecewiseLaplace(InverseSensitivity):
 
 @options.own_error_state
 @dataclass(frozen=True, repr=False)
-class Laplace(Mechanism):
+class Laplace(AddedNoise):
     """Add Laplace noise of scale sensitivity / epsilon, and clamp to the output range.
 
     Notes
@@ -400,25 +392,15 @@ class Laplace(Mechanism):
     True
     """
 
-    def count_ranks(
-        self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
-    ) -> int:
-        """Return 0: the mechanism reads no rank, only the metric and its global sensitivity."""
-        require_bounded(output_range, "laplace")
-        require_public_n(n, "laplace")
-        return 0
+    _name = "laplace"
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> LaplaceLaw:
         """Return the law of `release`: Laplace, with what lies outside the output range moved to its ends."""
         epsilon = options.check_epsilon(epsilon)
-        require_bounded(output_bounds.output_range, "laplace")
-        if output_bounds.sensitivity is None:
-            raise ValueError("mechanism='laplace' needs a metric with a public global sensitivity.")
-        sensitivity, tiny = np.float64(output_bounds.sensitivity), math.ulp(0.0)
-        if not sensitivity:
-            return LaplaceLaw(output_bounds.value, 0.0, output_bounds.output_range)
-        # subnormal metrics of both data sets, sensitivity and scale were each rounded by half of it at most
-        scale = float(np.minimum((sensitivity + 2 * tiny) / epsilon + tiny, options.MAX_FLOAT))
+        sensitivity, scale, tiny = self._sensitivity(output_bounds), 0.0, math.ulp(0.0)
+        if sensitivity:
+            # subnormal metrics of both data sets, sensitivity and scale are rounded by half of it at most
+            scale = min((sensitivity + 2 * tiny) / epsilon + tiny, options.MAX_FLOAT)
         return LaplaceLaw(output_bounds.value, scale, output_bounds.output_range)
 
     def added_error(self, public: BoundsFacts, epsilon: Fraction) -> float | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from dp_metrics._random import Entropy, discrete_laplace
 from dp_metrics.inputs.options import Epsilon, Floats, exact_epsilon, own_error_state
-from dp_metrics.mechanisms._base import NOT_MONOTONE, Mechanism, require_bounded, require_public_n
+from dp_metrics.mechanisms._base import NOT_MONOTONE, AddedNoise
 from dp_metrics.mechanisms._laws import (
     ENORMOUS,
     LEAST_EPSILON,
@@ -41,7 +41,7 @@ So the mean's error has no jump at an epsilon of 2; an interval is up to an eigh
 
 @own_error_state
 @dataclass(frozen=True, repr=False)
-class Geometric(Mechanism):
+class Geometric(AddedNoise):
     """Round to a public lattice, add discrete noise, and clamp to the output range.
 
     For a metric that is as likely near one end of its range as near the other, such as a Brier score. The
@@ -84,28 +84,19 @@ class Geometric(Mechanism):
     True
     """
 
+    _name = "geometric"
     is_exact = True
     has_even_limits = True
 
-    def count_ranks(
-        self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
-    ) -> int:
-        """Return 0: the mechanism reads no rank, only the metric and its global sensitivity."""
-        require_bounded(output_range, "geometric")
-        require_public_n(n, "geometric")
-        return 0
-
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> GeometricLaw:
         """Return the law of `release`."""
-        require_bounded(output_bounds.output_range, "geometric")
-        if output_bounds.sensitivity is None:
-            raise ValueError("mechanism='geometric' needs a metric with a public global sensitivity.")
+        stated = self._sensitivity(output_bounds)
         low, high = (Fraction(end) for end in output_bounds.output_range)
         width, position = high - low, Fraction(output_bounds.value) - low
         if width == 0:  # the bounds are so close that the metric underflows: there is but one output
             steps, change, centre = 1, 1, 0
         else:
-            sensitivity = Fraction(output_bounds.sensitivity) + _rounding(low, high)
+            sensitivity = Fraction(stated) + _rounding(low, high)
             steps = min(max(math.ceil(FINENESS * width / sensitivity), 1), 1 << 52)
             change = math.ceil(sensitivity * steps / width)
             centre = math.floor(position * steps / width + Fraction(1, 2))

@@ -86,40 +86,27 @@ class HazardLaw(GridLaw):
         self._margin = 8 * (2 * counts.size + 16) * 2.0**-53
         self._weights = _weights(q, ranks) if ranks <= _FEW_RANKS else _weights.__wrapped__(q, ranks)
         # the hazard overflows to infinity far above bounded data: any level is reached there
-        self._cumulative = np.add.accumulate(np.where(counts > 0, counts * self._weights, 0.0))
+        of_runs = np.where(counts > 0, counts * self._weights, 0.0)
+        self._before = np.append(0.0, np.add.accumulate(of_runs))
 
     def release(self, entropy: Entropy) -> float:
         """Draw an output."""
         return self.grid.point(self.draw(LazyUniform(entropy)))
 
-    def draw(self, uniform: LazyUniform, *, exact: bool = False) -> int:
-        """Return the number of the first output with U < H(Lambda_k), or of the last if there is none.
-
-        Parameters
-        ----------
-        uniform : LazyUniform
-            The bits of U.
-        exact : bool, default=False
-            Decide in integers even where floats could; the result is the same.
-        """
+    def draw(self, uniform: LazyUniform) -> int:
+        """Return the number of the first output with U < H(Lambda_k), or of the last if there is none."""
         word = uniform.prefix(64)
         guess = self._guess(word)
-        if not exact and self._certain(guess, word):
-            return guess
-        return self._search(guess, uniform)
+        return guess if self._certain(guess, word) else self._search(guess, uniform)
 
     def _guess(self, word: int) -> int:
         """Return the number that a U which starts with this word draws, or one near it."""
-        u, a = (word + 0.5) * 2.0**-64, float(self.below)
-        if u <= a:
-            level = PEAK * (u / a) ** (1.0 / self.power)
-        else:
-            level = PEAK * ((1.0 - a) / (((1 << 64) - word - 0.5) * 2.0**-64)) ** (1.0 / TAIL)
-        run = bisect_left(self._cumulative, level)
-        if run == self._cumulative.size:
+        level = self.level((word + 0.5) * 2.0**-64, ((1 << 64) - word - 0.5) * 2.0**-64)
+        run = bisect_left(self._before, level) - 1
+        if run == self.counts.size:
             return self.grid.last
         start, end = int(self.edges[run]), int(self.edges[run + 1])
-        before, weight = (float(self._cumulative[run - 1]) if run else 0.0), float(self._weights[run])
+        before, weight = float(self._before[run]), float(self._weights[run])
         if not 0.0 < weight < math.inf:
             return start
         cell: int = start + math.ceil((level - before) / weight) - 1
@@ -142,7 +129,7 @@ class HazardLaw(GridLaw):
     def _parts(self, number: int) -> tuple[float, float]:
         """Return (H, nan) at the output if its Lambda is at most z0, and (nan, 1 - H) beyond."""
         run = bisect_right(self.edges, number) - 1
-        before, weight = (float(self._cumulative[run - 1]) if run else 0.0), float(self._weights[run])
+        before, weight = float(self._before[run]), float(self._weights[run])
         x = (before + (number - int(self.edges[run]) + 1) * weight) / PEAK
         if x <= 1.0:
             h = float(self.below) * x * x * x * x
@@ -208,55 +195,42 @@ class HazardLaw(GridLaw):
         numerator, denominator = (1 - a).numerator * peak**TAIL, (1 - a).denominator * hazard**TAIL
         return (1 << bits) - _quotient(numerator << bits, denominator, not up)
 
-    def level(self, u: Floats, one_minus_u: Floats) -> Floats:
+    def level(self, u: float, one_minus_u: float) -> float:
         """Return Z = H^-1(u)."""
         a = float(self.below)
-        with np.errstate(divide="ignore"):
-            return np.where(
-                u <= a,
-                PEAK * np.power(u / a, 1.0 / self.power),
-                PEAK * np.power((1.0 - a) / one_minus_u, 1.0 / TAIL),
-            )
+        return PEAK * ((u / a) ** (1.0 / self.power) if u <= a else ((1.0 - a) / one_minus_u) ** (1.0 / TAIL))
 
     def _hazard(self, indices: Integers) -> Floats:
         """Return Lambda_k."""
         run = self._run(indices)
-        before = np.where(run > 0, self._cumulative[run - 1], 0.0)
-        with np.errstate(over="ignore"):
-            hazard: Floats = before + (indices - self.edges[run] + 1) * self._weights[run]
-        return hazard
+        return self._before[run] + (indices - self.edges[run] + 1) * self._weights[run]
 
     def _run(self, indices: Integers) -> Integers:
         run = np.searchsorted(self.edges, indices, side="right") - 1
         return np.clip(run, 0, self._weights.size - 1)
 
+    @options.own_error_state
     def log_probabilities(self, indices: Integers) -> Floats:
         """Return the logarithm of the probability of each output, to nearly the precision of floats."""
         inside = np.minimum(indices, self.grid.last - 1)
         hazard, term = self._hazard(inside), self._weights[self._run(inside)]
         # hazard - term would cancel where the term is nearly all of the hazard
         a, x, before = float(self.below), hazard / PEAK, self._hazard(inside - 1) / PEAK
-        with np.errstate(all="ignore"):
-            # the logarithm of Lambda_(k-1) / Lambda_k, from whichever of the two floats is the smaller part
-            small, large = np.log(before / x), np.log1p(-np.minimum(term / hazard, 1.0))
-            shrinking = np.where(before < x / 2, small, large)
-            low = math.log(a) + self.power * np.log(x) + np.log(-np.expm1(self.power * shrinking))
-            high = math.log(1 - a) - TAIL * np.log(before) + np.log(-np.expm1(TAIL * shrinking))
-            across = np.log(1 - (1 - a) * x**-TAIL - a * before**self.power)
-            none = np.where(x <= 1, np.log1p(-a * x**self.power), math.log(1 - a) - TAIL * np.log(x))
+        # the logarithm of Lambda_(k-1) / Lambda_k, from whichever of the two floats is the smaller part
+        small, large = np.log(before / x), np.log1p(-np.minimum(term / hazard, 1.0))
+        shrinking = np.where(before < x / 2, small, large)
+        low = math.log(a) + self.power * np.log(x) + np.log(-np.expm1(self.power * shrinking))
+        high = math.log(1 - a) - TAIL * np.log(before) + np.log(-np.expm1(TAIL * shrinking))
+        across = np.log(1 - (1 - a) * x**-TAIL - a * before**self.power)
+        none = np.where(x <= 1, np.log1p(-a * x**self.power), math.log(1 - a) - TAIL * np.log(x))
         logs = np.where(x <= 1, low, np.where(before >= 1, high, across))
         return np.where(indices >= self.grid.last, none, logs)
 
-    def index_cdf(self, indices: Integers) -> Floats:
-        """Return P(number of the release <= k)."""
-        indices = np.asarray(indices)
-        inside = np.clip(indices, self.grid.first, max(self.grid.last - 1, self.grid.first))
-        x = self._hazard(inside) / PEAK
-        with np.errstate(over="ignore"):
-            low = float(self.below) * np.minimum(x, 1.0) ** self.power
-            high = 1.0 - float(1 - self.below) * np.maximum(x, 1.0) ** -TAIL
-        middle = np.where(x <= 1.0, low, high)
-        return np.where(indices < self.grid.first, 0.0, np.where(indices >= self.grid.last, 1.0, middle))
+    def _cdf_inside(self, indices: Integers) -> Floats:
+        x = self._hazard(indices) / PEAK
+        low = float(self.below) * np.minimum(x, 1.0) ** self.power
+        high = 1.0 - float(1 - self.below) * np.maximum(x, 1.0) ** -TAIL
+        return np.where(x <= 1.0, low, high)
 
 
 def _quotient(numerator: int, denominator: int, up: bool) -> int:
@@ -349,7 +323,7 @@ def hazard_limits(law: Law, released: float, public: BoundsFacts, ranks: int, mi
     has_upper = is_sharp and end < options.MAX_FLOAT
     each = miss / 2 if has_upper else miss
     below = place - cells_above(hypothetical, each)
-    lower = float(grid.points(np.array([below]))[0]) if below > grid.first else public.output_range[0]
+    lower = grid.point(below) if below > grid.first else public.output_range[0]
     if not is_sharp:
         return _one_sided(lower, end)
     rank, n = np.arange(1.0, ranks + 1.0), math.inf if public.n is None else public.n
@@ -386,7 +360,7 @@ def _one_sided(lower: float, end: float) -> Limits:
 
 def cells_above(law: HazardLaw, miss: float) -> int:
     """Return the smallest j with 1 - H(j) <= miss."""
-    return math.ceil(float(law.level(np.array([1.0 - miss]), np.array([miss]))[0]))
+    return math.ceil(law.level(1.0 - miss, miss))
 
 
 def records_above(law: HazardLaw, k: int, ranks: int, level: float, miss: float) -> float:
@@ -413,7 +387,7 @@ def records_above(law: HazardLaw, k: int, ranks: int, level: float, miss: float)
     cells = int(law.grid.index_above(np.array([level]))[0]) - law.grid.first
     if cells > law.grid.last:
         return math.inf
-    most = float(law.level(np.array([miss]), np.array([1.0 - miss]))[0])
+    most = law.level(miss, 1.0 - miss)
     rank = max(math.ceil(math.log(cells / most) / max(-math.log(law.q), math.ulp(1.0))) - 1, 0)
     return k + rank - 1 if rank <= ranks else math.inf
 
