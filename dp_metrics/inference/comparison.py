@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,7 +24,7 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inference.loss_intervals import mean_interval_query, population_release, value_of
 from dp_metrics.inputs import arrays
 from dp_metrics.inputs.arrays import Records, Shape
-from dp_metrics.inputs.losses import RecordLoss, clamp
+from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.inputs.options import (
     OR_NO_LIMIT,
     Floats,
@@ -36,7 +35,7 @@ from dp_metrics.inputs.options import (
 )
 from dp_metrics.mechanisms._laws import Staircase
 from dp_metrics.metrics import METRICS, Metric, row_of
-from dp_metrics.quantities.mean import MeanOf, PublicWeights
+from dp_metrics.quantities.mean import MeanOf, PublicWeights, clipped_losses
 from dp_metrics.quantities.tables import integers_of
 from dp_metrics.release.count_limits import largest_share
 from dp_metrics.release.query import Query, Source, Terms
@@ -65,18 +64,11 @@ def losses_of_each(records: Records, losses: Sequence[RecordLoss]) -> list[Float
     found = []
     for place, (loss, one) in enumerate(zip(losses, records.split(2), strict=True), start=1):
         with arrays.of_prediction(place, 2):
-            found.append(_losses(loss, one.arrays))
+            found.append(clipped_losses(loss, one.arrays))
     if weights.groups is None:
         return found
     sizes = weights.terms(np.ones(weights.n))
     return [weights.terms(one) / sizes for one in found]
-
-
-def _losses(record_loss: RecordLoss, held: Sequence[NDArray[Any]]) -> Floats:
-    """Return the loss of each record, in blocks, which do not affect the result."""
-    rows = max(arrays.BLOCK // max(prod(array.shape[1:]) for array in held), 1)
-    blocks = zip(*(arrays.in_blocks(array, rows) for array in held), strict=True)
-    return np.concatenate([clamp(record_loss(*block), record_loss.cap) for block in blocks])
 
 
 Reader: TypeAlias = Callable[[Records], Records]
@@ -175,8 +167,7 @@ def _two_sided_tail(k: int, difference: int, rate: float) -> float:
     # Hoeffding's inequality: what lies farther away has at most the probability _LEFT_OUT
     width = math.ceil(math.sqrt(0.5 * k * math.log(2.0 / _LEFT_OUT)))
     wins = np.arange(max(k // 2 - width, 0), min(k // 2 + width + 1, k) + 1, dtype=np.float64)
-    with np.errstate(under="ignore"):
-        upper = float(binom.pmf(wins, k, 0.5) @ Staircase(rate).cdf(2.0 * wins - far - k))
+    upper = float(binom.pmf(wins, k, 0.5) @ Staircase(rate).cdf(2.0 * wins - far - k))
     return 2.0 * (upper + _LEFT_OUT)
 
 
@@ -218,19 +209,16 @@ def wins_interval(
 
 def _lower_limit(difference: int, n: int, rate: float, most: float, miss: float) -> float:
     """Return the largest theta, or hardly less, at which the upper tail is at most `miss`."""
-    low, high = -most, most
-    if _upper_tail(low, difference, n, rate, most) > miss:
-        return low
-    if _upper_tail(high, difference, n, rate, most) <= miss:
-        return high
-    root = brentq(
-        lambda theta: _upper_tail(theta, difference, n, rate, most) - miss,
-        low,
-        high,
-        xtol=_PRECISION,
-        maxiter=_MOST_STEPS,
-    )
-    return max(float(root) - 2.0 * _PRECISION, low)
+
+    def excess(theta: float) -> float:
+        return _upper_tail(theta, difference, n, rate, most) - miss
+
+    if excess(-most) > 0:
+        return -most
+    if excess(most) <= 0:
+        return most
+    root = brentq(excess, -most, most, xtol=_PRECISION, maxiter=_MOST_STEPS)
+    return max(float(root) - 2.0 * _PRECISION, -most)
 
 
 def _upper_tail(theta: float, difference: int, n: int, rate: float, most: float) -> float:
@@ -240,8 +228,7 @@ def _upper_tail(theta: float, difference: int, n: int, rate: float, most: float)
         less, factor = np.arange(0.0, _FEW, 0.25) / n, _BETWEEN
     first, laws = _laws_of_difference(n, theta, np.maximum(most - less, abs(theta)))
     values = np.arange(first, first + laws.shape[1], dtype=np.float64)
-    with np.errstate(under="ignore"):
-        return factor * float((laws @ Staircase(rate).cdf(values - difference)).max()) + _ROUNDING
+    return factor * float((laws @ Staircase(rate).cdf(values - difference)).max()) + _ROUNDING
 
 
 def _laws_of_difference(n: int, theta: float, shares: Floats) -> tuple[int, Floats]:

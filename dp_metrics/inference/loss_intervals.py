@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -310,8 +310,10 @@ def mean_query(_: Shape, *, max_loss: Any, cap: Any, confidence: Any, epsilon: A
         )
     reader = partial(_clipped, limit=options.limit_of(limit))
     if limit is None:
-        useless: dict[str, Any] = {"mostly_noise": _LEAST_RECORDS, "noise_note": _LOW_CAP}
-        part = CappedSumsOf(np.asarray, _rank_of_cap, options.MAX_FLOAT, _sums, 2, FINENESS + 1, **useless)
+        part = CappedSumsOf(
+            np.asarray, _rank_of_cap, options.MAX_FLOAT, _sums, 2, FINENESS + 1,
+            mostly_noise=_LEAST_RECORDS, noise_note=_LOW_CAP,
+        )  # fmt: skip
         return Query(
             (part,), reader, partial(_capped_interval, confidence=options.check_confidence(confidence))
         )
@@ -632,17 +634,17 @@ def rank_searches(
             "confidence."
         )
     sides = [search.downward for _, search in both]
-    return ([(part, search) for part, search in alone if search.downward in sides] or alone)[:1]
+    return ([one for one in alone if one[1].downward in sides] or alone)[:1]
 
 
 def _largest_rank(n: int, law: tuple[Floats, Floats], ratio: float, ranks: int, miss: float) -> int:
     """Return the largest rank whose lower limit misses with at most this probability; 0 if there is none."""
     below, probabilities = law
 
-    def is_too_large(rank: int) -> bool:
-        return at_most(float(probabilities @ _misses(rank, below, ratio, ranks))) > miss
+    def miss_of(rank: int) -> float:
+        return at_most(float(probabilities @ _misses(rank, below, ratio, ranks)))
 
-    return bisect_left(range(1, n + 1), True, key=is_too_large)  # so many ranks, from 1 on, are not
+    return bisect_right(range(1, n + 1), miss, key=miss_of)  # it grows with the rank
 
 
 def _misses(rank: int, below: Floats, ratio: float, ranks: int) -> Floats:
@@ -664,9 +666,9 @@ def _interval(
         grid = search.grid(options.limit_of(cap))
         number = int(grid.index_at_least(np.array([value]))[0])
         if not search.downward:
-            lower = float(grid.points(np.array([max(number - _CELLS, 0)]))[0])
+            lower = grid.point(max(number - _CELLS, 0))
         elif number + _CELLS < grid.last:
-            upper = float(grid.points(np.array([number + _CELLS]))[0])
+            upper = grid.point(number + _CELLS)
     missing = "a lower" if searches[0].downward else "an upper"
     note = "" if len(searches) == 2 else f"There are too few records for {missing} limit."
     # limits that cross miss anyway, and in order they still are an interval

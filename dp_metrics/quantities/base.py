@@ -531,7 +531,7 @@ class OneStage(Noise):
     def facts(self, count: int | None) -> BoundsFacts:
         """Return what is public of the output bounds, given a noisy number of records."""
         facts = self.quantity.facts(self.totals, ranks_known(self.bounds_ranks, self.capacity))
-        return replace(facts, n=count) if self.needs_count else facts
+        return self._counted(facts, count)
 
     def bounds(self, stats: Any) -> OutputBounds:
         """Return the output bounds: private."""
@@ -553,7 +553,8 @@ class OneStage(Noise):
         value = self.mechanism.release(self._counted(bounds, count), self.epsilon, entropy)
         return Output(value, {}, count)
 
-    def _counted(self, bounds: OutputBounds, count: int | None) -> OutputBounds:
+    def _counted(self, bounds: Any, count: int | None) -> Any:
+        """Return output bounds, or what is public of them, with a number of records that was drawn."""
         return replace(bounds, n=count) if self.needs_count else bounds
 
     def law(self, stats: Any, count: int | None) -> OutputLaw:
@@ -666,7 +667,7 @@ class TwoStages(OneStage):
 
     def prepare(self, stats: Any) -> Draw:
         """Return the draw; output bounds, which take long for a variance, only if one stage is possible."""
-        extremes, known = self._extremes(stats), self.known
+        extremes, known = stats.extremes(self.scale_ranks, self.totals is None), self.known
         assert known is not None
         is_certain = self.totals is not None and known.probability == 1
         alone = None if is_certain else super().prepare(stats)
@@ -675,9 +676,6 @@ class TwoStages(OneStage):
                 rehearse_law(stages.selection, stages.first, stages.statistic)
         law = None if self.totals is None else AdaptiveLaw(known, extremes)
         return partial(self._draw_either, extremes, law, alone)
-
-    def _extremes(self, stats: Any) -> Extremes:
-        return stats.extremes(self.scale_ranks, self.totals is None)
 
     def _draw_either(
         self,
@@ -709,7 +707,7 @@ class TwoStages(OneStage):
         if (stages := self.stages(count)) is None:
             return super().law(stats, count)
         one = None if stages.probability == 1 else super().law(stats, count)
-        return AdaptiveLaw(stages, self._extremes(stats), one)
+        return AdaptiveLaw(stages, stats.extremes(self.scale_ranks, self.totals is None), one)
 
     def limits(self, output: Output, miss: float) -> Limits:
         """Return limits of the number before the noise, by the stages that were drawn."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, partial
-from itertools import accumulate, islice, pairwise, starmap
+from functools import partial
+from itertools import accumulate, pairwise, starmap
 from operator import add, sub
 from typing import Any, Self, TypeAlias
 
@@ -82,13 +82,11 @@ class MeanOf(Quantity):
         weights = PublicWeights.of(records)
         if weights.are_plain:
             return self.plain(weights.n)
+        totals = Totals(weights.n, weights.size, weights.total, is_plain=False)
         limits = weights.limits(self.record_loss.cap)
         if limits is None:
-            return Totals(weights.n, weights.size, weights.total, is_plain=False)
-        largest = float(limits.max(initial=0.0))
-        return Totals(
-            weights.n, weights.size, weights.total, exact.exact_sum(limits), largest, is_plain=False
-        )
+            return totals
+        return replace(totals, limits=exact.exact_sum(limits), largest=float(limits.max(initial=0.0)))
 
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds."""
@@ -141,26 +139,24 @@ class MeanOf(Quantity):
     def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> MeanStats:
         """Look at the records in blocks; the blocks do not affect the result."""
         weights, cap = PublicWeights.of(records), self.record_loss.cap
-        terms: TermBlocks = partial(self._terms, self._arrays(records), weights)
-        if self.is_share and not ranks and weights.are_plain:  # two counts are all that is released
-            ones, nothing = sum(int(block.sum()) for block, _ in terms()), np.empty(0)
-            return MeanStats(
-                quantity=self, totals=totals, capacity=0 if forget else None, total=ones << exact.UNIT_BITS,
-                largest=nothing, headroom=(nothing, nothing),
-            )  # fmt: skip
+        terms: TermBlocks = partial(self._terms, records, weights)
+        # two counts are all that is released
+        is_counted = self.is_share and not ranks and weights.are_plain
         limits, limit, done = weights.limits(cap), limit_of(cap if weights.are_plain else None), 0
         largest, smallest = Largest(ranks), Largest(ranks, sign=-1)
         headroom: Pairs = np.empty(0), np.empty(0)
-        sums, levels, total = BlockSums(), LevelSums() if forget else None, 0
+        sums, levels, total = BlockSums(), LevelSums() if forget and not is_counted else None, 0
         # a loss that overflows is clipped, in silence: NumPy's warning would tell of a record
         for block, high in terms():
             if high > limit:
                 block, high = np.minimum(block, limit), limit
             largest.add(block, high)
-            if levels is None:
-                total += sums.total(block, high, signed=False)
-            else:
+            if levels is not None:
                 levels.add(block)
+            elif is_counted:
+                total += int(block.sum()) << exact.UNIT_BITS
+            else:
+                total += sums.total(block, high, signed=False)
             if limits is not None:
                 of_block = exact.exact_difference(limits[done : done + block.size], block)
                 headroom = exact.largest_pairs(headroom, of_block, ranks)
@@ -181,21 +177,26 @@ class MeanOf(Quantity):
             terms=None if forget else terms,
         )
 
-    def _arrays(self, records: Records) -> tuple[NDArray[Any], ...]:
-        place = ... if self.column is None else (slice(None), self.column)
-        return tuple([array[place] for array in records.arrays])
-
-    def _terms(
-        self, arrays: tuple[NDArray[Any], ...], weights: PublicWeights
-    ) -> Iterator[tuple[Floats, float]]:
+    def _terms(self, records: Records, weights: PublicWeights) -> Iterator[tuple[Floats, float]]:
         """Yield blocks of terms; losses that count alike are not yet clipped."""
-        rows = max(BLOCK // max([math.prod(a.shape[1:]) for a in arrays]), 1)
-        blocks = zip(*[in_blocks(a, rows) for a in arrays], strict=True)
+        place = ... if self.column is None else (slice(None), self.column)
+        arrays = [array[place] for array in records.arrays]
         if weights.are_plain:
-            yield from starmap(self.record_loss.with_largest, blocks)
+            yield from starmap(self.record_loss.with_largest, _blocks_of(arrays))
         else:
-            clipped = (clamp(self.record_loss(*block), self.record_loss.cap) for block in blocks)
-            yield from map(with_largest, in_blocks(weights.terms(np.concatenate([np.empty(0), *clipped]))))
+            yield from map(with_largest, in_blocks(weights.terms(clipped_losses(self.record_loss, arrays))))
+
+
+def _blocks_of(arrays: Sequence[NDArray[Any]]) -> Iterator[tuple[NDArray[Any], ...]]:
+    """Yield the rows of all arrays, so many at a time that no array has more numbers than a block."""
+    rows = max(BLOCK // max([math.prod(array.shape[1:]) for array in arrays]), 1)
+    return zip(*[in_blocks(array, rows) for array in arrays], strict=True)
+
+
+def clipped_losses(record_loss: RecordLoss, arrays: Sequence[NDArray[Any]]) -> Floats:
+    """Return the loss of each record, clipped to the cap, in blocks, which do not affect the result."""
+    clipped = (clamp(record_loss(*block), record_loss.cap) for block in _blocks_of(arrays))
+    return np.concatenate([np.empty(0), *clipped])
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +265,7 @@ class PublicWeights:
         """Number of groups that change together."""
         return self.n if self.groups is None else number_of_persons(self.groups)
 
-    @cached_property
+    @property
     def total(self) -> int:
         """The total weight, in units of 2**-1074."""
         return (
@@ -351,11 +352,11 @@ class MeanStats:
         if private_n:
             return self._private_n_bounds(facts, falls, gains, ranks)
         weight = self.totals.weight
-        lower = exact.rounded_quotients(islice(accumulate(falls, sub, initial=self.total), 1, None), weight)
+        left = exact.rounded_quotients(accumulate(falls, sub, initial=self.total), weight)
         upper = np.full(facts.mean_ranks, MAX_FLOAT)
         if self.totals.limits is not None:
-            upper = exact.rounded_quotients(islice(accumulate(gains, initial=self.total), 1, None), weight)
-        return facts.bounds(exact.rounded_quotient(self.total, weight), lower, upper)
+            upper = exact.rounded_quotients(accumulate(gains, initial=self.total), weight)[1:]
+        return facts.bounds(float(left[0]), left[1:], upper)
 
     def _private_n_bounds(
         self, facts: BoundsFacts, falls: list[int], gains: list[int], ranks: int
@@ -374,22 +375,17 @@ class MeanStats:
         all ranks together take O(ranks) steps, in exact integers. The same holds, mirrored, for U.
         """
         n, total, cap = self.totals.n, self.total, self.quantity.record_loss.cap
-        lower, rest, a = [], total, 0
-        for rank in range(1, min(ranks + 1, n)):
-            while a < rank and falls[a] * (n + rank - 2 * a) > 2 * rest:
-                rest -= falls[a]
-                a += 1
-            lower.append(exact.rounded_quotient(rest, (n + rank - 2 * a) << exact.UNIT_BITS))
-        upper = np.full(ranks, facts.output_range[1])
-        if cap is not None:
-            raised, rest, a = exact.float_units(cap), total, 0
-            for rank in range(1, ranks + 1):
-                rest += raised
-                # the a-th smallest loss is the cap less the a-th largest headroom
-                while a < min(rank, n) and (2 * raised - gains[a]) * (n + rank - 2 * a) < 2 * rest:
-                    rest -= 2 * raised - gains[a]
-                    a += 1
-                upper[rank - 1] = exact.rounded_quotient(rest, (n + rank - 2 * a) << exact.UNIT_BITS)
+        lower = [
+            exact.rounded_quotient(rest, size << exact.UNIT_BITS)
+            for rest, size in _least_left(n, total, falls, min(ranks, n - 1))
+        ]
+        upper: list[float] | Floats = np.full(ranks, facts.output_range[1])
+        if cap is not None:  # the a-th smallest loss is the cap less the a-th largest headroom
+            raised = exact.float_units(cap)
+            upper = [
+                exact.rounded_quotient(raised * size - rest, size << exact.UNIT_BITS)
+                for rest, size in _least_left(n, n * raised - total, gains, ranks)
+            ]
         value = exact.rounded_quotient(total, n << exact.UNIT_BITS) if n else 0.0
         return facts.bounds(value, output_bounds.padded(np.array(lower), ranks), upper)
 
@@ -472,6 +468,19 @@ class MeanStats:
             high = min(low + (1 << exact.LEVEL_BITS + power - bits), cap)
             total += (cap - low - high) * (mantissas << power - bits) + low * high * count
         return Fraction(total, self.totals.n * cap**2)
+
+
+def _least_left(n: int, total: int, largest: list[int], ranks: int) -> Iterator[tuple[int, int]]:
+    """Yield for each rank l what is left of n terms, and of how many, where the mean of these is least.
+
+    A part of l changes drops the largest terms, and the others add terms of 0.
+    """
+    a = 0
+    for rank in range(1, ranks + 1):
+        while a < min(rank, n) and largest[a] * (n + rank - 2 * a) > 2 * total:
+            total -= largest[a]
+            a += 1
+        yield total, n + rank - 2 * a
 
 
 def _group_sums(terms: Floats, groups: NDArray[np.intp]) -> Floats:
