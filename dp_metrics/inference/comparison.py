@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.stats import binom
 
@@ -27,13 +27,16 @@ from dp_metrics.inputs.arrays import Records, Shape
 from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.inputs.options import (
     OR_NO_LIMIT,
+    ByName,
     Floats,
+    Function,
+    Range,
     Relation,
     check_confidence,
     check_positive,
     own_error_state,
 )
-from dp_metrics.mechanisms._laws import Staircase
+from dp_metrics.mechanisms._laws import Integers, Staircase
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.quantities.mean import MeanOf, PublicWeights, clipped_losses
 from dp_metrics.quantities.tables import integers_of
@@ -74,9 +77,7 @@ def losses_of_each(records: Records, losses: Sequence[RecordLoss]) -> list[Float
 Reader: TypeAlias = Callable[[Records], Records]
 
 
-def paired_losses(
-    loss: Any, shape: Shape, options: Mapping[str, Any]
-) -> tuple[str, tuple[RecordLoss, ...], Reader]:
+def paired_losses(loss: Any, shape: Shape, options: ByName) -> tuple[str, tuple[RecordLoss, ...], Reader]:
     """Return what a loss is called, that of a record by A and by B, and what reads the records for both.
 
     Parameters
@@ -171,9 +172,7 @@ def _two_sided_tail(k: int, difference: int, rate: float) -> float:
     return 2.0 * (upper + _LEFT_OUT)
 
 
-def wins_interval(
-    difference: int, decided: int, n: int, rate: float, confidence: float
-) -> tuple[float, float]:
+def wins_interval(difference: int, decided: int, n: int, rate: float, confidence: float) -> Range:
     """Return limits of theta, the probability that A wins less the probability that B does.
 
     Parameters
@@ -445,7 +444,7 @@ class Comparison:
 def comparison_query(
     loss: Any,
     shape: Shape,
-    options: Mapping[str, Any],
+    options: ByName,
     *,
     persons: int | None = None,
     max_difference: float | None = None,
@@ -490,7 +489,7 @@ def _differences(records: Records, *, reader: Reader, losses: Sequence[RecordLos
     return replace(records, arrays=(np.clip(b - a, -limit, limit) / limit / 2.0 + 0.5,), groups=None)
 
 
-def _wins(records: Records, *, losses: Sequence[RecordLoss]) -> NDArray[np.int64]:
+def _wins(records: Records, *, losses: Sequence[RecordLoss]) -> Integers:
     """Return D, the records on which A is better less those on which B is, and m, those without a tie.
 
     Another record in the place of one moves (D, m) by (+-2, 0), (+-1, +-1) or not at all: by 2 at most,
@@ -551,7 +550,7 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
     pred_a: ArrayLike,
     pred_b: ArrayLike,
     *,
-    loss: str | Callable[..., Any] = "zero_one",
+    loss: str | Function = "zero_one",
     epsilon: float,
     max_difference: float | None = None,
     confidence: float = 0.95,

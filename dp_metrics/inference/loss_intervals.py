@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -13,12 +13,12 @@ from operator import attrgetter
 from typing import Any, ParamSpec, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dp_metrics._random import Entropy, LazyUniform
 from dp_metrics.inputs import options
 from dp_metrics.inputs.arrays import Records, Shape, check_columns, loss_block, vector
-from dp_metrics.inputs.options import Epsilon, Floats, Relation
+from dp_metrics.inputs.options import ByName, Epsilon, Floats, Range, Relation
 from dp_metrics.mechanisms._base import Mechanism, ceil_ranks
 from dp_metrics.mechanisms._laws import Grid, Integers
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw, largest_ratio, public_grid, share_of_rank
@@ -41,7 +41,7 @@ _ONE_PERSON = "the records must be independent draws from one population, one pe
 
 
 def population_release(
-    name: str, terms: Terms, arguments: Mapping[str, Any], *, sample_weight: Any = None, groups: Any = None
+    name: str, terms: Terms, arguments: ByName, *, sample_weight: Any = None, groups: Any = None
 ) -> Release:
     """Return the release of a call with these arguments; raise for those that suit no population."""
     if sample_weight is not None:
@@ -129,7 +129,7 @@ def _rank_of_cap(n: int) -> int:
     return math.ceil(_CAP * n)
 
 
-def _sums_of_records(records: Records, limit: float) -> NDArray[np.int64]:
+def _sums_of_records(records: Records, limit: float) -> Integers:
     return np.array(_sums(records.arrays[0], limit))
 
 
@@ -361,9 +361,7 @@ class OrderSearch(Mechanism):
         """Return the public grid, in ascending order."""
         return public_grid(self.resolution / PEAK, limit)
 
-    def count_ranks(
-        self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
-    ) -> int:
+    def count_ranks(self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: Range) -> int:
         """Return ceil(ln(1e4 K / 256) / eps2), for K cells: what lies beyond has a negligible hazard."""
         cells = self.grid(output_range[1]).last
         eps2 = float(share_of_rank(options.exact_epsilon(epsilon), monotonic=True))

@@ -24,10 +24,22 @@ from numpy.typing import NDArray
 
 from dp_metrics.exceptions import LargeEpsilonWarning, warn_caller
 
+Array: TypeAlias = NDArray[Any]
 Floats: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.intp]
+"""Whole numbers that stand for labels or persons, or for their places."""
+
+Range: TypeAlias = tuple[float, float]
+"""The lower and the upper end, such as bounds or limits."""
+
+ByName: TypeAlias = Mapping[str, Any]
+"""Values by what they are called, such as keywords."""
+
+Function: TypeAlias = Callable[..., Any]
+
 MAX_FLOAT = sys.float_info.max
 """The largest finite float64: where sums saturate, and the public limit of a metric that has no other."""
-_Public = TypeVar("_Public", bound=Callable[..., Any])
+_Public = TypeVar("_Public", bound=Function)
 
 Epsilon: TypeAlias = "float | Fraction | Decimal"
 """A float stands for the decimal that people type; a share of it is an exact fraction."""

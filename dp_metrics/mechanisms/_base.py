@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dp_metrics._random import RandomState, check_entropy
-from dp_metrics.inputs.options import MAX_FLOAT, Epsilon, own_error_state
+from dp_metrics.inputs.options import MAX_FLOAT, Epsilon, Range, own_error_state
 from dp_metrics.mechanisms._laws import Limits, OutputLaw
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
@@ -66,9 +66,7 @@ class Mechanism(ABC):
         return False
 
     @abstractmethod
-    def count_ranks(
-        self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
-    ) -> int:
+    def count_ranks(self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: Range) -> int:
         """Return how many ranks of output bounds a release at this epsilon can use.
 
         Raises
@@ -142,9 +140,7 @@ class AddedNoise(Mechanism):
 
     _name: ClassVar[str]
 
-    def count_ranks(
-        self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
-    ) -> int:
+    def count_ranks(self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: Range) -> int:
         """Return 0: the mechanism reads no rank, only the metric and its global sensitivity."""
         require_bounded(output_range, self._name)
         if n is None:
@@ -171,7 +167,7 @@ def ceil_ranks(ranks: float, n: int | None) -> int:
     return max(1, math.ceil(ranks))
 
 
-def require_bounded(output_range: tuple[float, float], mechanism: str) -> None:
+def require_bounded(output_range: Range, mechanism: str) -> None:
     """Raise unless both ends of the output range are public and finite."""
     if output_range[0] == -math.inf or output_range[1] >= MAX_FLOAT:
         raise ValueError(NEEDS_LIMIT.format(mechanism))

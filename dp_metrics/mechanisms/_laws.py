@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -297,7 +297,11 @@ class OutputLaw:
         raise NotImplementedError
 
 
-def outcomes_of(law: OutputLaw) -> tuple[Floats, Floats]:
+Outcomes: TypeAlias = tuple[Floats, Floats]
+"""Numbers that stand for a law, and the probability of each."""
+
+
+def outcomes_of(law: OutputLaw) -> Outcomes:
     """Return numbers that stand for a law, and the probability of each.
 
     The probabilities from 0 to 1 are cut into cells, even ones and towards both ends geometrically smaller
@@ -363,12 +367,12 @@ class GridLaw(OutputLaw):
 class ApproximateLaw(OutputLaw):
     """A law that outcomes stand for; its release is exact."""
 
-    def outcomes(self) -> tuple[Floats, Floats]:
+    def outcomes(self) -> Outcomes:
         """Return outcomes that stand for the law, in any order, and the probability of each."""
         raise NotImplementedError
 
     @cached_property
-    def _reached(self) -> tuple[Floats, Floats]:
+    def _reached(self) -> Outcomes:
         """The outcomes in order, and the probability of all up to each."""
         values, mass = self.outcomes()
         order = np.argsort(values, kind="stable")
@@ -464,12 +468,12 @@ class Staircase:
             return discrete_laplace(entropy, epsilon)
         return staircase(entropy, epsilon, self.steps, self.half)
 
-    def cdf(self, k: Floats) -> Floats:
+    def cdf(self, k: Floats | Integers) -> Floats:
         """Return P(noise <= k) for whole numbers k, and so P(noise >= -k)."""
         tail = self._tail(np.where(k < 0, -k, k + 1))
         return np.where(k < 0, tail, 1.0 - tail)
 
-    def _tail(self, size: Floats) -> Floats:
+    def _tail(self, size: Floats | Integers) -> Floats:
         """Return P(noise >= size), for whole sizes of at least 1."""
         stair = np.floor((size + (self.steps - self.half)) / self.steps)
         left = self.half + stair * self.steps - size  # numbers on this stair; then come all later stairs
@@ -571,11 +575,11 @@ class GeometricLaw(GridLaw):
         lower, upper = self.grid.points(ends).tolist()
         return Limits(lower, upper)
 
-    def outcomes(self) -> tuple[Floats, Floats]:
+    def outcomes(self) -> Outcomes:
         """Return outputs that stand for cells of probability, and the probability of each."""
         middle, mass = cells(256, 36)
         numbers = self.centre + self.added.quantiles(middle).astype(np.int64)
         return self.grid.points(np.clip(numbers, self.grid.first, self.grid.last)), mass
 
     def _cdf_inside(self, indices: Integers) -> Floats:
-        return self.added.cdf((indices - self.centre).astype(np.float64))
+        return self.added.cdf(indices - self.centre)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -12,13 +11,20 @@ from typing import Any
 import numpy as np
 
 from dp_metrics._random import Entropy
-from dp_metrics.inputs.options import MAX_FLOAT, Floats, check_positive, exact_epsilon, own_error_state
+from dp_metrics.inputs.options import (
+    MAX_FLOAT,
+    ByName,
+    check_positive,
+    exact_epsilon,
+    own_error_state,
+)
 from dp_metrics.mechanisms._base import MOST_RANKS, TOO_FEW, UNBOUNDED, Mechanism
 from dp_metrics.mechanisms._laws import (
     ApproximateLaw,
     GeometricLaw,
     Lattice,
     Limits,
+    Outcomes,
     OutputLaw,
     Staircase,
     cells,
@@ -229,7 +235,7 @@ class Stages:
         lattice = Lattice(max(rounded(most / (self.n * fineness)), math.ulp(0.0)), self.limit)
         return GeometricLaw(lattice, steps, Staircase(self.epsilon, fineness))
 
-    def limits(self, known: int | None, released: float, drawn: Mapping[str, Any], miss: float) -> Limits:
+    def limits(self, known: int | None, released: float, drawn: ByName, miss: float) -> Limits:
         """Return limits of a number that was released in two stages.
 
         Parameters
@@ -324,10 +330,10 @@ class AdaptiveLaw(ApproximateLaw):
             return self._extremes.clipped(max(width, _SMALLEST_DISTANCE))
         return self._extremes.clipped(max(drawn, _SMALLEST_LOSS))
 
-    def outcomes(self) -> tuple[Floats, Floats]:
+    def outcomes(self) -> Outcomes:
         """Return outcomes that stand for the law, and the probability of each."""
         middle, mass = cells(128, 36)
-        drawn = self.first.grid.points(self.first.index_quantile(middle)).tolist()
+        drawn = self.first.quantile(middle).tolist()
         laws = [self.given(size).outcomes() for size in drawn]
         values = [values for values, _ in laws]
         of_two = float(self.stages.probability)

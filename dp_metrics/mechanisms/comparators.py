@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import Entropy, uniforms
 from dp_metrics.inputs import options
-from dp_metrics.inputs.options import Epsilon, Floats
+from dp_metrics.inputs.options import Epsilon, Floats, Range
 from dp_metrics.mechanisms._base import AddedNoise, Mechanism, ceil_ranks, require_bounded
 from dp_metrics.mechanisms._laws import (
     EvenGrid,
@@ -115,9 +115,7 @@ class AboveThreshold(Mechanism):
         """
         return cls(beta=1.005, split=0.5, scale=unit, first=1, max_candidates=50_000, ranks=100)
 
-    def count_ranks(
-        self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
-    ) -> int:
+    def count_ranks(self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: Range) -> int:
         """Return `ranks`, or ceil(ln(1000 m) / eps2) with m candidates."""
         grid = self._grid(output_range)
         if self.ranks is not None:
@@ -131,12 +129,12 @@ class AboveThreshold(Mechanism):
         grid = self._grid(output_bounds.output_range)
         return AboveThresholdLaw(grid, output_bounds, eps1, eps2)
 
-    def _shares(self, epsilon: float, monotonic: bool) -> tuple[float, float]:
+    def _shares(self, epsilon: float, monotonic: bool) -> Range:
         split = self.split if self.split is not None else (2 / 3 if monotonic else 1 / 2)
         eps1, eps2 = epsilon * split, epsilon * (1 - split) / (1 if monotonic else 2)
         return max(eps1, 5e-324), max(eps2, 5e-324)  # the smallest epsilon must not give a share of 0
 
-    def _grid(self, output_range: tuple[float, float]) -> Grid:
+    def _grid(self, output_range: Range) -> Grid:
         low, high = output_range
         if self.spacing == "even":
             require_bounded(output_range, "above_threshold")
@@ -199,7 +197,7 @@ class AboveThresholdLaw(GridLaw):
             return 1.0 - survival
         weights, miss, passed = self._quadrature
         run = np.clip(np.searchsorted(self.starts, indices, side="right") - 1, 0, None)
-        inside = np.minimum(indices - self.starts[run] + 1, self.counts[run]).astype(np.float64)
+        inside = np.minimum(indices - self.starts[run] + 1, self.counts[run])
         for start in range(0, indices.size, 1024):
             part = slice(start, start + 1024)
             log_survival = passed[run[part]] + inside[part, np.newaxis] * miss[run[part]]
@@ -311,9 +309,7 @@ class InverseSensitivity(Mechanism):
     _name: ClassVar[str] = "inverse_sensitivity"
     _slope: ClassVar[float] = 0.0  # of the logarithm of the density, over epsilon, along one rank
 
-    def count_ranks(
-        self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
-    ) -> int:
+    def count_ranks(self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: Range) -> int:
         """Return 2 ln(1e12) / epsilon, where the weight of a rank has fallen to 1e-12."""
         require_bounded(output_range, self._name)
         return ceil_ranks(float(2 * np.log(1e12) / np.float64(options.check_epsilon(epsilon))), n)
@@ -428,7 +424,7 @@ class LaplaceLaw(OutputLaw):
         Interval to which it is clamped.
     """
 
-    def __init__(self, centre: float, scale: float, output_range: tuple[float, float]) -> None:
+    def __init__(self, centre: float, scale: float, output_range: Range) -> None:
         self.centre, self.scale, self.output_range = centre, scale, output_range
 
     def cdf(self, t: ArrayLike) -> Floats:

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from dp_metrics._random import Entropy, discrete_laplace
-from dp_metrics.inputs.options import Epsilon, Floats, exact_epsilon, own_error_state
+from dp_metrics.inputs.options import Epsilon, Range, exact_epsilon, own_error_state
 from dp_metrics.mechanisms._base import NOT_MONOTONE, AddedNoise
 from dp_metrics.mechanisms._laws import (
     ENORMOUS,
@@ -19,6 +19,7 @@ from dp_metrics.mechanisms._laws import (
     EvenGrid,
     GeometricLaw,
     Limits,
+    Outcomes,
     Staircase,
     cell_edges,
 )
@@ -91,7 +92,7 @@ class Geometric(AddedNoise):
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> GeometricLaw:
         """Return the law of `release`."""
         stated = self._sensitivity(output_bounds)
-        low, high = (Fraction(end) for end in output_bounds.output_range)
+        low, high = map(Fraction, output_bounds.output_range)
         width, position = high - low, Fraction(output_bounds.value) - low
         if width == 0:  # the bounds are so close that the metric underflows: there is but one output
             steps, change, centre = 1, 1, 0
@@ -140,7 +141,7 @@ def spread_noise(of_mean: Staircase, epsilon: Fraction) -> Staircase:
     return Staircase(_OF_SPREAD * epsilon, -(-of_mean.steps // 4))
 
 
-def noise_cells(rate: Fraction | float, even: int, octaves: int) -> tuple[Floats, Floats]:
+def noise_cells(rate: Fraction | float, even: int, octaves: int) -> Outcomes:
     """Return numbers that stand for two-sided geometric noise of this rate, and the probability of each.
 
     Whole numbers are put together until they are as likely as a cell of `cell_edges`, and have their mean.
@@ -189,7 +190,7 @@ class SpreadLaw(GeometricLaw):
         self.place = math.floor(spread * self.grid.last + Fraction(1, 2))
         self.of_spread = spread_noise(self.added, epsilon)
 
-    def release_both(self, entropy: Entropy) -> tuple[float, float]:
+    def release_both(self, entropy: Entropy) -> Range:
         """Draw the mean and the spread."""
         value = self.release(entropy)
         noisy = self.place + self.of_spread.draw(entropy)
@@ -257,7 +258,7 @@ class SumsLaw(ApproximateLaw):
         """Return how far each noisy sum may lie from the sum before its rounding."""
         return Staircase(self.rate).largest(miss / len(self.sums.rises)) + 0.5
 
-    def outcomes(self) -> tuple[Floats, Floats]:
+    def outcomes(self) -> Outcomes:
         """Return outcomes that stand for the law, and the probability of each."""
         away, mass = noise_cells(self.rate, *_CELLS[len(self.sums.values)])
         noisy = np.meshgrid(*(float(value) + away for value in self.sums.values), indexing="ij")

@@ -23,7 +23,7 @@ import numpy as np
 
 from dp_metrics._random import Entropy, LazyUniform
 from dp_metrics.inputs import options
-from dp_metrics.inputs.options import Epsilon, Floats
+from dp_metrics.inputs.options import Epsilon, Floats, Range
 from dp_metrics.mechanisms._base import PUBLIC_END, TOO_FEW, UNBOUNDED, Mechanism, ceil_ranks
 from dp_metrics.mechanisms._laws import (
     GeometricGrid,
@@ -126,7 +126,7 @@ class HazardLaw(GridLaw):
             return u - below > self._margin * u + 2.0**-63 or tail - v > self._margin * tail + 2.0**-63
         return True
 
-    def _parts(self, number: int) -> tuple[float, float]:
+    def _parts(self, number: int) -> Range:
         """Return (H, nan) at the output if its Lambda is at most z0, and (nan, 1 - H) beyond."""
         run = bisect_right(self.edges, number) - 1
         before, weight = float(self._before[run]), float(self._weights[run])
@@ -392,7 +392,7 @@ def records_above(law: HazardLaw, k: int, ranks: int, level: float, miss: float)
     return k + rank - 1 if rank <= ranks else math.inf
 
 
-def _largest(holds: Callable[[float], bool], start: float, end: float) -> tuple[float, float]:
+def _largest(holds: Callable[[float], bool], start: float, end: float) -> Range:
     """Return a bracket of the largest mean from `start` to `end` for which something holds."""
     low, high = start, end
     if holds(high):
@@ -477,9 +477,7 @@ class Hazard(Mechanism):
         """True if the resolution is chosen from the number of records."""
         return self.resolution is None
 
-    def count_ranks(
-        self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
-    ) -> int:
+    def count_ranks(self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: Range) -> int:
         """Return ceil(ln(1e4 / resolution) / eps2): what lies beyond has a negligible hazard."""
         if output_range[0] != 0.0:
             raise ValueError(

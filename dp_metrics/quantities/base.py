@@ -12,7 +12,7 @@ for as many as were asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 from dp_metrics._random import Entropy, is_chosen
 from dp_metrics.inputs.arrays import Records
-from dp_metrics.inputs.options import Floats, did_you_mean
+from dp_metrics.inputs.options import ByName, Floats, Range, did_you_mean
 from dp_metrics.mechanisms import MECHANISMS, Adaptive, Geometric, Mechanism
 from dp_metrics.mechanisms._base import require_bounded
 from dp_metrics.mechanisms._laws import Limits, OutputLaw, Staircase, expected_error
@@ -89,7 +89,7 @@ class Output(NamedTuple):
     """
 
     value: Any
-    drawn: Mapping[str, Any]
+    drawn: ByName
     noisy_n: int | None = None
 
 
@@ -305,7 +305,7 @@ class Noise:
         return 0.0
 
     @property
-    def even_range(self) -> tuple[float, float] | None:
+    def even_range(self) -> Range | None:
         """The range of a number whose limits tell whether it is mostly noise; None where they do not."""
         return None
 
@@ -329,7 +329,7 @@ class NoisyNumber(NamedTuple):
     output: Output
 
     @property
-    def even_range(self) -> tuple[float, float] | None:
+    def even_range(self) -> Range | None:
         """The range of the number, if limits of its noise are as close whatever the records are."""
         return self.noise.even_range
 
@@ -580,7 +580,7 @@ class OneStage(Noise):
         return _missing_share(times, clipped, facts.output_range[1], output.value)
 
     @property
-    def even_range(self) -> tuple[float, float] | None:
+    def even_range(self) -> Range | None:
         """The range of the number, if limits of its noise are as close whatever the records are."""
         return self.facts(None).output_range if self.mechanism.has_even_limits else None
 
@@ -617,7 +617,7 @@ class SumsNoise(Noise):
         return limits.within(*self.quantity.facts(None, 0).output_range)
 
     @property
-    def even_range(self) -> tuple[float, float] | None:
+    def even_range(self) -> Range | None:
         """The range of the number, if it rises or falls with each sum."""
         return self.quantity.facts(None, 0).output_range if self.public.rises else None
 

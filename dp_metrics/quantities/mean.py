@@ -12,13 +12,13 @@ from operator import add, sub
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics._random import Entropy
 from dp_metrics.inputs.arrays import BLOCK, Records, in_blocks, number_of_persons
 from dp_metrics.inputs.losses import RecordLoss, clamp, with_largest
-from dp_metrics.inputs.options import MAX_FLOAT, Floats, limit_of
+from dp_metrics.inputs.options import MAX_FLOAT, Array, Codes, Floats, limit_of
 from dp_metrics.mechanisms import Geometric, Mechanism
+from dp_metrics.mechanisms._laws import Integers
 from dp_metrics.mechanisms.geometric import SpreadLaw
 from dp_metrics.quantities.base import (
     Draw,
@@ -187,13 +187,13 @@ class MeanOf(Quantity):
             yield from map(with_largest, in_blocks(weights.terms(clipped_losses(self.record_loss, arrays))))
 
 
-def _blocks_of(arrays: Sequence[NDArray[Any]]) -> Iterator[tuple[NDArray[Any], ...]]:
+def _blocks_of(arrays: Sequence[Array]) -> Iterator[tuple[Array, ...]]:
     """Yield the rows of all arrays, so many at a time that no array has more numbers than a block."""
     rows = max(BLOCK // max([math.prod(array.shape[1:]) for array in arrays]), 1)
     return zip(*[in_blocks(array, rows) for array in arrays], strict=True)
 
 
-def clipped_losses(record_loss: RecordLoss, arrays: Sequence[NDArray[Any]]) -> Floats:
+def clipped_losses(record_loss: RecordLoss, arrays: Sequence[Array]) -> Floats:
     """Return the loss of each record, clipped to the cap, in blocks, which do not affect the result."""
     clipped = (clamp(record_loss(*block), record_loss.cap) for block in _blocks_of(arrays))
     return np.concatenate([np.empty(0), *clipped])
@@ -245,7 +245,7 @@ class PublicWeights:
 
     n: int
     sample_weight: Floats | None = None
-    groups: NDArray[np.intp] | None = None
+    groups: Codes | None = None
 
     @classmethod
     def of(cls, records: Records) -> Self:
@@ -315,7 +315,7 @@ class MeanStats:
     terms: TermBlocks | None = None
 
     @property
-    def found(self) -> NDArray[np.int64]:
+    def found(self) -> Integers:
         """Of a share, what the records with the loss 1 weigh in whole numbers, and what the others do."""
         ones, of_all = self.total >> exact.UNIT_BITS, self.totals.weight >> exact.UNIT_BITS
         return np.array([ones, of_all - ones])
@@ -483,7 +483,7 @@ def _least_left(n: int, total: int, largest: list[int], ranks: int) -> Iterator[
         yield total, n + rank - 2 * a
 
 
-def _group_sums(terms: Floats, groups: NDArray[np.intp]) -> Floats:
+def _group_sums(terms: Floats, groups: Codes) -> Floats:
     """Return the correctly rounded sum of each group's non-negative terms.
 
     `math.fsum` rounds once whatever the order, so a group's sum is a function of its own records alone, and

@@ -12,13 +12,12 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics._random import Entropy, discrete_laplace
 from dp_metrics.inputs.arrays import Records
-from dp_metrics.inputs.options import Floats
+from dp_metrics.inputs.options import Array, Floats
 from dp_metrics.mechanisms import Hazard, Mechanism
-from dp_metrics.mechanisms._laws import ApproximateLaw, Limits, Staircase, cells
+from dp_metrics.mechanisms._laws import ApproximateLaw, Limits, Outcomes, Staircase, cells
 from dp_metrics.mechanisms.hazard import HazardLaw, hazard_law, hazard_limits
 from dp_metrics.quantities.base import (
     Draw,
@@ -339,9 +338,8 @@ class RankingNoise(Noise):
 
     def law(self, stats: Stats, count: int | None = None) -> RankingLaw:
         """Return the law of the sizes and the loss."""
-        positives, negatives = stats.found.counts
-        sizes = (positives, negatives) if self.totals is None else (positives,)
-        return RankingLaw(self, stats.bounds(self.ranks, self.totals is None), sizes)
+        private_n, sizes = self.totals is None, stats.found.counts
+        return RankingLaw(self, stats.bounds(self.ranks, private_n), sizes if private_n else sizes[:1])
 
     def prepare(self, stats: Stats) -> Draw:
         """Return the draw, after laws of a made-up number at the coarsest and the finest resolution."""
@@ -436,7 +434,7 @@ class RankingLaw(ApproximateLaw):
         """Return the exact law of the loss, given a size of the smaller class."""
         return hazard_law(self.rule.given(smaller), self._bounds, self.rule.hazard_epsilon)
 
-    def outcomes(self) -> tuple[Floats, Floats]:
+    def outcomes(self) -> Outcomes:
         """Return outcomes that stand for the law, and the probability of each."""
         middle, mass = cells(*_NUMBER_CELLS)
         values, shares = [], []
@@ -467,7 +465,7 @@ class CalibrationOf(Quantity):
         The sums of labels minus scores by public bin, in units of 2**-1074, of `Records` whose form is valid.
     """
 
-    find: Callable[[Records], NDArray[Any]]
+    find: Callable[[Records], Array]
 
     has_sums = True
     most_ranks = 4096  # their bounds are long integers

@@ -14,13 +14,12 @@ from itertools import repeat
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics._random import Entropy, Generator, discrete_laplaces, zero_sum_laplaces
 from dp_metrics.inputs.arrays import BLOCK, Records, in_blocks
-from dp_metrics.inputs.options import Floats
+from dp_metrics.inputs.options import Array, Floats
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._laws import COUNT_LIMIT, Limits, Staircase, expected_error
+from dp_metrics.mechanisms._laws import COUNT_LIMIT, Integers, Limits, Staircase, expected_error
 from dp_metrics.quantities.base import MOST_ERROR, Noise, Output, Quantity, Stats, Totals
 from dp_metrics.sensitivity.exact import rounded_quotient
 
@@ -33,7 +32,7 @@ MOST_CELLS = 10_000_000
 Cells = tuple[tuple[int, Fraction], ...]
 """For how many cells in a row, which weight."""
 
-Rates = tuple[tuple[int, Fraction], ...]
+Rates = Cells
 """For how many numbers in a row, which rate of the noise."""
 
 
@@ -86,7 +85,7 @@ class TableOf(Quantity):
 
     cells: Cells
     is_partition: bool
-    find: Callable[[Records], NDArray[Any]]
+    find: Callable[[Records], Array]
     units: int = 1
     is_table: bool = True
     finest: int | None = None
@@ -105,14 +104,13 @@ class TableOf(Quantity):
             columns = self.columns or columns_for(mean, epsilon, by_group=self.groups is not None)
             ((size, weight),) = cells
             cells = ((size // self.finest * columns, weight),)
-        private_n = totals is None
         noise = noise_of_cells(
-            cells, epsilon, self.units, private_n=private_n, is_partition=self.is_partition
+            cells, epsilon, self.units, private_n=totals is None, is_partition=self.is_partition
         )
         return replace(noise, is_shown=self.is_table, columns=columns)
 
 
-def integers_of(find: Callable[[Records], NDArray[Any]], size: int, sensitivity: int) -> TableOf:
+def integers_of(find: Callable[[Records], Array], size: int, sensitivity: int) -> TableOf:
     """Return whole numbers of a public number of records, such as the wins of two models.
 
     Parameters
@@ -194,7 +192,9 @@ class TableNoise(Noise):
 
     def law(self, stats: Stats, count: int | None = None) -> TableLaw:
         """Return the law of the noisy numbers."""
-        counts = stats.found if self.columns is None else merged_columns(stats.found, self.columns)
+        counts = stats.found
+        if self.columns is not None:  # each is the sum of equally many neighbours
+            counts = counts.reshape(len(counts), self.columns, -1).sum(axis=2)
         return TableLaw(tuple(counts.ravel().tolist()), self.rates, self.zero_sum)
 
     def _draw(self, law: TableLaw, entropy: Entropy, count: int | None) -> Output:
@@ -239,8 +239,8 @@ class TableNoise(Noise):
 
 
 def counts_of_cells(
-    blocks: Iterable[NDArray[Any]], size: int, units: NDArray[np.int64] | None, rows: int = BLOCK
-) -> NDArray[np.int64]:
+    blocks: Iterable[Array], size: int, units: Integers | None, rows: int = BLOCK
+) -> Integers:
     """Return how many records lie in each cell, or how many units of theirs where each person counts once.
 
     Parameters
@@ -395,11 +395,6 @@ def columns_for(n: int | None, epsilon: Fraction, *, by_group: bool = False) -> 
     return columns
 
 
-def merged_columns(table: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
-    """Return the table with this number of columns, each the sum of equally many neighbours."""
-    return table.reshape(len(table), columns, -1).sum(axis=2)
-
-
 @dataclass(frozen=True)
 class NoisyCounts:
     """Public: whole numbers that were released, each with two-sided geometric noise, and the law of that.
@@ -417,7 +412,7 @@ class NoisyCounts:
     """
 
     noisy: tuple[int, ...]
-    rates: tuple[tuple[int, Fraction], ...]
+    rates: Rates
     zero_sum: bool
     others: int = 0
     units: int = 1

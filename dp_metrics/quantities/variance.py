@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from dp_metrics.inputs.arrays import Records, float_block, in_blocks
-from dp_metrics.inputs.options import MAX_FLOAT
+from dp_metrics.inputs.options import MAX_FLOAT, Range
 from dp_metrics.quantities.base import Quantity, Stats, Totals
 from dp_metrics.sensitivity import variance_bounds
 from dp_metrics.sensitivity.exact import VarianceAggregate
@@ -29,7 +29,7 @@ class VarianceOf(Quantity):
         The output that it is the variance of, where there are several.
     """
 
-    bounds: tuple[float, float] | None
+    bounds: Range | None
     name: str = "x"
     column: int | None = None
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import BLOCK, BLOCK_BITS, in_blocks
-from dp_metrics.inputs.options import MAX_FLOAT, Floats
+from dp_metrics.inputs.options import MAX_FLOAT, Floats, Range
 
 UNIT_BITS = 1074
 """A value v is the whole number v * 2**UNIT_BITS of units."""
@@ -533,12 +533,10 @@ class VarianceAggregate:
     largest: Floats
     smallest: Floats
     capacity: int
-    bounds: tuple[float, float] | None
+    bounds: Range | None
 
     @classmethod
-    def from_blocks(
-        cls, blocks: Iterable[Floats], *, capacity: int, bounds: tuple[float, float] | None = None
-    ) -> Self:
+    def from_blocks(cls, blocks: Iterable[Floats], *, capacity: int, bounds: Range | None = None) -> Self:
         """Aggregate finite values that come in blocks; the blocks do not affect the result.
 
         Values outside the bounds are clipped.

@@ -23,14 +23,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dp_metrics.inputs.options import MAX_FLOAT, Floats
+from dp_metrics.inputs.options import MAX_FLOAT, Floats, Range
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Fields:
     """The public fields, which `BoundsFacts` and `OutputBounds` share without one being the other."""
 
-    output_range: tuple[float, float]
+    output_range: Range
     monotonic: bool
     n: int | None
     sensitivity: float | None = None

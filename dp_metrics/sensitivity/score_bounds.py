@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import in_blocks
-from dp_metrics.inputs.options import Floats
+from dp_metrics.inputs.options import Array, Floats
 from dp_metrics.sensitivity.exact import UNIT_BITS, exact_sum, rounded_quotient, rounded_quotients
 from dp_metrics.sensitivity.output_bounds import FINENESS, BoundsFacts, OutputBounds, Sums
 
@@ -26,7 +26,7 @@ _ONE = 1 << UNIT_BITS
 _OF_RECORD = 2 * FINENESS  # steps that it adds to both sums together
 
 
-def calibration_excess(blocks: Iterable[tuple[NDArray[np.bool_], Floats]], edges: Floats) -> NDArray[Any]:
+def calibration_excess(blocks: Iterable[tuple[NDArray[np.bool_], Floats]], edges: Floats) -> Array:
     """Return the sum of labels minus scores of each bin, a whole number of units of 2**-1074.
 
     These sums of pieces of the records add up; T, the sum of their sizes, does not.
@@ -100,12 +100,12 @@ def _share(above: Floats, below: Floats) -> Floats:
     return np.clip((above - below) / np.maximum(above + below, _OF_RECORD), 0.0, 1.0)
 
 
-Whole: TypeAlias = NDArray[Any]
+Whole: TypeAlias = Array
 """Whole numbers: int64, or Python's integers where those might overflow."""
 
 
-Quotients: TypeAlias = Callable[["RankedScores", int], Iterator[tuple[int, Whole, Whole]]]
-"""Yields numerators and denominators for consecutive numbers of changed records, and the first of these."""
+Quotients: TypeAlias = Iterator[tuple[int, Whole, Whole]]
+"""Numerators and denominators for consecutive numbers of changed records, and the first of these."""
 
 
 _MOST_FOR_FLOATS = 1 << 26  # records; twice the number of pairs is below 2^52, and floats divide exactly
@@ -174,12 +174,12 @@ class RankedScores:
             yield row
 
 
-def _below(ranked: Floats, scores: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _below(ranked: Floats, scores: Floats) -> tuple[Whole, Whole]:
     """Return for each score how many of the others are below it, and how many are not above it."""
     return np.searchsorted(ranked, scores, side="left"), np.searchsorted(ranked, scores, side="right")
 
 
-def _sum(*counts: NDArray[np.int64]) -> int:
+def _sum(*counts: Whole) -> int:
     """Return a sum of any size."""
     return sum(int(block.sum()) for array in counts for block in in_blocks(array))
 
@@ -200,7 +200,7 @@ def ranking_bounds(scores: RankedScores, ranks: int, private_n: bool) -> OutputB
     return ranking_facts(n).bounds(value, lower, upper)
 
 
-def _replaced(scores: RankedScores, most: int) -> Iterator[tuple[int, Whole, Whole]]:
+def _replaced(scores: RankedScores, most: int) -> Quotients:
     """Yield the quotients of which L^l is the least when records are replaced.
 
     With F(a, b) twice the loss without the a lowest positives and the b highest negatives, and P positives
@@ -228,7 +228,7 @@ def _replaced(scores: RankedScores, most: int) -> Iterator[tuple[int, Whole, Who
         yield b, losses, 2 * chosen * (n - chosen)
 
 
-def _added_or_removed(scores: RankedScores, most: int) -> Iterator[tuple[int, Whole, Whole]]:
+def _added_or_removed(scores: RankedScores, most: int) -> Quotients:
     """Yield the quotients of which L^l is the least when records are added or removed.
 
     With k records removed and l - k added, M(k) the least F(a, b) for a + b <= k, and D(k, l) twice the
@@ -264,7 +264,13 @@ def ranking_facts(n: int | None) -> BoundsFacts:
     return BoundsFacts(output_range=(0.0, 1.0), monotonic=False, n=n, sensitivity=sensitivity)
 
 
-def _least(quotients: Quotients, scores: RankedScores, most: int, *, from_one: bool = False) -> Floats:
+def _least(
+    quotients: Callable[[RankedScores, int], Quotients],
+    scores: RankedScores,
+    most: int,
+    *,
+    from_one: bool = False,
+) -> Floats:
     """Return for 1 to `most` changes the least quotient q, or 1 - q, rounded once.
 
     1 - q is a quotient too, and rounding reverses no order, so that the largest of the rounded ones is the

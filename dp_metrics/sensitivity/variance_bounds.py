@@ -10,13 +10,11 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, partial
 from itertools import accumulate, repeat
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import in_blocks
-from dp_metrics.inputs.options import MAX_FLOAT, Floats
+from dp_metrics.inputs.options import MAX_FLOAT, Floats, Range
 from dp_metrics.sensitivity.exact import (
     UNIT_BITS,
     VarianceAggregate,
@@ -36,7 +34,13 @@ from dp_metrics.sensitivity.output_bounds import (
     Sums,
     padded,
 )
-from dp_metrics.sensitivity.variance_windows import Middle, clipped_squares, least_spreads, middle_values
+from dp_metrics.sensitivity.variance_windows import (
+    Middle,
+    Places,
+    clipped_squares,
+    least_spreads,
+    middle_values,
+)
 
 _TINY = math.ulp(0.0)  # a sensitivity must not be rounded down to none
 
@@ -44,7 +48,7 @@ _TINY = math.ulp(0.0)  # a sensitivity must not be rounded down to none
 _SQUARES = 1 << 2 * UNIT_BITS  # so many units of squares are 1
 
 
-def variance_facts(n: int | None, bounds: tuple[float, float] | None, ranks: int) -> BoundsFacts:
+def variance_facts(n: int | None, bounds: Range | None, ranks: int) -> BoundsFacts:
     """Return what is public of the output bounds of the variance of n values; None: of a private number.
 
     A variance moves as a mean of n terms: the l values furthest from the mean make at least l/n of it, and
@@ -66,7 +70,7 @@ def variance_facts(n: int | None, bounds: tuple[float, float] | None, ranks: int
     )
 
 
-def _squared_width(bounds: tuple[float, float]) -> int:
+def _squared_width(bounds: Range) -> int:
     """Return the square of the public width, in units of 2**-2148."""
     low, high = map(float_units, bounds)
     return (high - low) ** 2
@@ -184,9 +188,6 @@ def _bezier_variance(first: Floats, middle: Floats, last: Floats, *, width: floa
     return share * width**2  # which is finite: a mechanism that adds noise refuses wider bounds
 
 
-Places: TypeAlias = NDArray[np.intp]
-
-
 _SORTED_PART = 8  # where more than this part of the values has to be in order, all are sorted
 
 
@@ -202,9 +203,7 @@ _TENTHS = range(6)
 _WEIGHTS = [1 / math.sqrt(1 - t / 10) for t in _TENTHS]
 
 
-def far_distances(
-    x: Floats, total: int, ends: tuple[float, float], limit: float, k: int, ranks: int
-) -> Ranks:
+def far_distances(x: Floats, total: int, ends: Range, limit: float, k: int, ranks: int) -> Ranks:
     """Return how far the k-th value from the ends, and those further in, lie from the mean of the middle.
 
     Parameters
@@ -299,7 +298,7 @@ def _moved_means(
     return moved(low, values[2 * ranks - 1], high), moved(high, values[-1], low)
 
 
-def in_order_at(values: Floats, runs: list[tuple[int, int]], limits: tuple[float, float]) -> Floats | None:
+def in_order_at(values: Floats, runs: list[tuple[int, int]], limits: Range) -> Floats | None:
     """Return an array with the clipped values that belong at some runs of places in ascending order.
 
     Values are counted in bins, and only those of the bins that reach into a run are sorted. Differences and
@@ -333,7 +332,7 @@ def in_order_at(values: Floats, runs: list[tuple[int, int]], limits: tuple[float
     return found
 
 
-def width_of(bounds: tuple[float, float] | None) -> float:
+def width_of(bounds: Range | None) -> float:
     """Return the width of public bounds, which no distance exceeds."""
     return MAX_FLOAT if bounds is None else min(bounds[1] - bounds[0], MAX_FLOAT)
 

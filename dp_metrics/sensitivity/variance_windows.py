@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import in_blocks
-from dp_metrics.inputs.options import MAX_FLOAT, Floats
+from dp_metrics.inputs.options import MAX_FLOAT, Floats, Range
 from dp_metrics.sensitivity import exact
 from dp_metrics.sensitivity.exact import VarianceAggregate
 
@@ -177,7 +177,7 @@ def _by_tails(aggregate: VarianceAggregate, width: float, middle: Middle | None)
     return best if best is not None and _core_decides(aggregate, core, width, best) else None
 
 
-def middle_values(x: Floats, in_order: Floats, outside: int, ends: tuple[float, float]) -> MiddleValues:
+def middle_values(x: Floats, in_order: Floats, outside: int, ends: Range) -> MiddleValues:
     """Return the middle of all values, which are clipped, in any order, and in their places next to it."""
     inside = x.size - outside
     low, high = float(in_order[outside]), float(in_order[inside - 1])
@@ -189,9 +189,7 @@ def middle_values(x: Floats, in_order: Floats, outside: int, ends: tuple[float, 
     return outside, low, high, sum_below, sum_above
 
 
-def _core_only_rises(
-    middle: MiddleValues, aggregate: VarianceAggregate, core: tuple[float, float], width: float
-) -> bool:
+def _core_only_rises(middle: MiddleValues, aggregate: VarianceAggregate, core: Range, width: float) -> bool:
     """Return whether the core adds no less the further away a centre is from which one end of it is too far.
 
     Notes
@@ -259,9 +257,7 @@ def _threshold(values: Floats, step: float) -> Floats:
     return np.where(rest * sign < 0, np.nextafter(near, -sign * np.inf), near)
 
 
-def _core_decides(
-    aggregate: VarianceAggregate, core: tuple[float, float], width: float, best: Fraction
-) -> bool:
+def _core_decides(aggregate: VarianceAggregate, core: Range, width: float, best: Fraction) -> bool:
     """Return whether from the best centre no value of the core is farther than the width."""
     tails = np.concatenate([aggregate.smallest[:-1], aggregate.largest[:-1]])
     low, high = map(exact.float_units, core)
@@ -481,7 +477,7 @@ class _Windows:
         and adds more than what can be lost below 2^-700. If no window drops any of the base, then Q+ = Q and
         T+ <= sqrt(m Q): the margin is 12 s u Q.
         """
-        size = np.maximum(self.n - low - high, 1).astype(np.float64)
+        size = np.maximum(self.n - low - high, 1)
         lost = 2.0**-52 * (max(self.low.size, self.high.size) + 8)
         (total, total_size), (squares, squares_size) = (self._add_parts(power, low, high) for power in (0, 1))
         spread = squares - total * total / size

@@ -8,6 +8,7 @@ import math
 import tracemalloc
 from fractions import Fraction
 from functools import partial
+from types import SimpleNamespace
 
 import dask.array as da
 import numpy as np
@@ -24,9 +25,9 @@ from dp_metrics.quantities import tables as count_table
 from dp_metrics.quantities.base import Totals
 from dp_metrics.quantities.tables import (
     TableLaw,
+    TableNoise,
     TableOf,
     columns_for,
-    merged_columns,
     noisy_total,
     plausible_counts,
 )
@@ -190,8 +191,8 @@ def test_a_record_counts_once_whatever_the_columns(relation, rate):
     assert law.values == (128 // columns,) * (2 * columns)
     assert law.zero_sum is not relation.private_n
     assert len(law_in(64, Fraction(1)).values) == 128
-    table = np.arange(16).reshape(2, 8)
-    assert merged_columns(table, 2).tolist() == [[6, 22], [38, 54]]
+    noise, table = TableNoise(((4, Fraction(1)),), Fraction(1), False, columns=2), np.arange(16).reshape(2, 8)
+    assert noise.law(SimpleNamespace(found=table)).values == (6, 22, 38, 54)
     cells = ((3, Fraction(1, 2)),)
     # of 3.5: 4, which is even
     for noisy, total in (([5, -2, 4], 4), ([-5, -2, 4], 0), ([10**400, 0, 0], 2**50)):
