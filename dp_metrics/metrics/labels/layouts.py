@@ -347,8 +347,9 @@ class Ratio:
     def parts(self, counts: Counts) -> tuple[Floats, Floats]:
         """Return the A and the B of each ratio."""
         a, b = _PARTS[self.kind](counts)
-        if self.average == "binary":
-            return self._own(a), self._own(b)
+        if self.average == "binary":  # the numbers of the label, where those of others are known too
+            own = slice(self.place, self.place + 1) if a.size > 1 else slice(None)
+            return a[own], b[own]
         if not self._is_accuracy:
             return a, b
         a, b = a.sum(keepdims=True), b.sum(keepdims=True)
@@ -358,14 +359,12 @@ class Ratio:
             a = (self.labels - 1) * counts.n - b
         return a, b
 
-    def _own(self, of_labels: Floats) -> Floats:
-        """Return the number of the label, where those of others are known too."""
-        return of_labels[self.place : self.place + 1] if of_labels.size > 1 else of_labels
-
     def __call__(self, counts: Counts) -> Any:
         """Return the result, one number unless there is no average."""
         right, others = self.parts(counts)
-        ratios = quotients(right, right + others, self.undefined)
+        every, undefined = right + others, np.full_like(right, self.undefined)
+        ratios: Floats = np.divide(right, every, out=undefined, where=every > 0)
+        ratios = np.clip(ratios, 0.0, 1.0)  # rounding may have left the range; NaN stays
         if self.average is None:
             return ratios
         weights = np.ones_like(ratios) if self.are_all else counts.true
@@ -386,12 +385,6 @@ class Ratio:
 def sizes_of_labels(counts: Counts) -> Floats:
     """Return how many records have each label, and how many are predicted to have it."""
     return np.concatenate([counts.true, counts.predicted])
-
-
-def quotients(above: Floats, below: Floats, undefined: float) -> Floats:
-    """Return quotients between 0 and 1, and this number for 0 / 0."""
-    quotients: Floats = np.divide(above, below, out=np.full_like(above, undefined), where=below > 0)
-    return np.clip(quotients, 0.0, 1.0)  # rounding may have left the range; NaN stays
 
 
 def _dot(a: Floats, b: Floats) -> float:

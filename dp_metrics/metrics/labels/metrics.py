@@ -286,7 +286,7 @@ def private_selection_rate(
     >>> 0.13 < private_selection_rate(y_true, y_pred, epsilon=1.0) < 0.17  # exactly 0.15
     True
     """
-    return asks(_ratio_query, "selection_rate", pos_label=pos_label, labels=settings["labels"])
+    return asks(_ratio_query, "selection_rate", pos_label=pos_label, **settings)
 
 
 @private(**OF_COUNTS)
@@ -327,7 +327,7 @@ def private_prevalence(
     >>> 0.08 < private_prevalence(y_true, y_pred, epsilon=1.0) < 0.12  # exactly 0.1
     True
     """
-    return asks(_ratio_query, "prevalence", pos_label=pos_label, labels=settings["labels"])
+    return asks(_ratio_query, "prevalence", pos_label=pos_label, **settings)
 
 
 _MOST_LIMITED = 20  # labels: limits of each of their pairs take a while
@@ -479,7 +479,7 @@ def private_matthews_corrcoef(
     >>> 0.8 < private_matthews_corrcoef(y_true, y_pred, epsilon=1.0) <= 1  # exactly 0.94
     True
     """
-    return asks(_agreement_query, layouts.matthews, labels=settings["labels"])
+    return asks(_agreement_query, layouts.matthews, **settings)
 
 
 @private("sklearn.metrics.cohen_kappa_score", greater_is_better=True, **OF_COUNTS)
@@ -521,7 +521,7 @@ def private_cohen_kappa_score(
     """
     check_choice(weights, "weights", (None, "linear", "quadratic"))
     formula = partial(layouts.kappa, weights=weights)
-    return asks(_agreement_query, formula, labels=settings["labels"], needs_matrix=weights is not None)
+    return asks(_agreement_query, formula, needs_matrix=weights is not None, **settings)
 
 
 LabelTable: TypeAlias = dict[str, dict[str, float] | float]
@@ -534,17 +534,15 @@ _COLUMNS = ("precision", "recall", "f1-score", "support")
 def _label_table(counts: Counts, names: Sequence[str], undefined: float) -> dict[str, Any]:
     """Return the rows of scikit-learn's report, by name."""
 
-    def score(kind: str, average: str | None) -> Any:
-        return Ratio(kind, average, undefined=undefined)(counts)
-
     def scores(average: str | None) -> list[Any]:
-        return [score(kind, average) for kind in ("precision", "recall", "f1")]
+        kinds = ("precision", "recall", "f1")
+        return [Ratio(kind, average, undefined=undefined)(counts) for kind in kinds]
 
     rows = zip(*(column.tolist() for column in [*scores(None), counts.true]), strict=True)
     table: dict[str, Any] = {
         name: dict(zip(_COLUMNS, row, strict=True)) for name, row in zip(names, rows, strict=True)
     }
-    table["accuracy"] = score("recall", "weighted")
+    table["accuracy"] = Ratio("recall", "weighted", undefined=undefined)(counts)
     for average in ("macro", "weighted"):
         table[f"{average} avg"] = dict(zip(_COLUMNS, [*scores(average), counts.n], strict=True))
     return table
@@ -555,15 +553,14 @@ def _label_text(counts: Counts, names: Sequence[str], undefined: float, digits: 
     table = _label_table(counts, names, undefined)
     width = max(len("weighted avg"), digits, *map(len, names))
     lines = [f"{'':>{width}} " + "".join(f" {column:>9}" for column in _COLUMNS), ""]
-    for name in [*names, *_MEANS]:
-        row = table[name]
+    for name, row in table.items():
         if name == "accuracy":
-            support = table["macro avg"]["support"]
+            scores, support, space = [row], counts.n, " " * 20
             lines.append("")
-            lines.append(f"{name:>{width}} " + " " * 20 + f" {row:>9.{digits}f} {support:>9.0f}")
         else:
-            numbers = "".join(f" {row[column]:>9.{digits}f}" for column in _COLUMNS[:3])
-            lines.append(f"{name:>{width}} {numbers} {row['support']:>9.0f}")
+            (*scores, support), space = row.values(), ""
+        numbers = "".join(f" {score:>9.{digits}f}" for score in scores)
+        lines.append(f"{name:>{width}} {space}{numbers} {support:>9.0f}")
     return "\n".join(lines) + "\n"
 
 
@@ -627,7 +624,7 @@ def private_classification_report(
     True
     """
     known = LabelSet.of(settings["labels"])
-    names = [str(name) for name in (known.in_order if target_names is None else target_names)]
+    names = [*map(str, known.in_order if target_names is None else target_names)]
     if len(names) != known.size:
         raise ValueError(
             f"Number of classes, {known.size}, does not match size of target_names, {len(names)}."
