@@ -37,6 +37,10 @@ _FEW_HALVINGS = 36  # of limits that are approximate: a page has hundreds; they 
 _ROOMS = np.geomspace(0.1, 4.0, 16)  # tried, in standard deviations
 
 
+Ends: TypeAlias = tuple[float, float]
+"""The lower and the upper limit of a number."""
+
+
 def at_most(probability: float) -> float:
     """Return what a probability that was computed from `binomial_law` certainly does not exceed."""
     return probability * (1 + _RELATIVE) + _CUT_OFF

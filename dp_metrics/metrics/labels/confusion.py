@@ -19,7 +19,7 @@ from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, Ratio, ch
 from dp_metrics.quantities import tables
 from dp_metrics.quantities.tables import NoisyCounts, TableOf
 from dp_metrics.release import count_limits
-from dp_metrics.release.count_limits import NoisyRatio
+from dp_metrics.release.count_limits import Ends, NoisyRatio
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
 from dp_metrics.release.result import ReleasedNumbers, Result
@@ -54,7 +54,7 @@ def ratio_cells(
     size = layout.good.size
     adds = np.array([parts_of(layout.read(np.eye(1, size, cell)[0])) for cell in range(size)])
     found = []
-    for to_a, to_b in zip(adds[:, 0].T, adds[:, 1].T, strict=True):
+    for to_a, to_b in adds.transpose(2, 1, 0):
         of_a, of_b = np.flatnonzero(to_a).tolist(), np.flatnonzero(to_b).tolist()
         weights = {*to_a[of_a].tolist()}, {*to_b[of_b].tolist()}
         is_once = layout.is_partition or _is_once(layout, [*of_a, *of_b])
@@ -69,7 +69,7 @@ def _is_once(layout: Layout, cells: Sequence[int]) -> bool:
     # no record is in two groups
     found = [divmod(cell % (layout.good.size // layout.groups), layout.labels) for cell in cells]
     kinds = {layout.kinds[kind] for kind, _ in found} - {"right"}
-    return len({label for _, label in found}) == 1 or (len(kinds) == 1 and kinds != {"either"})
+    return len({label for _, label in found}) == 1 or kinds in ({"missed"}, {"wrong"})
 
 
 def rates_of_two_labels(counts: Counts) -> tuple[Floats, Floats]:
@@ -87,7 +87,7 @@ def of_two_labels(shares: Floats, *, formula: Callable[[Counts], Any]) -> float:
     return float(formula(whole(2).read(np.array(cells))))
 
 
-def agreement_limits(of_rates: OfRatios, limits: Sequence[tuple[float, float]]) -> tuple[float, float]:
+def agreement_limits(of_rates: OfRatios, limits: Sequence[Ends]) -> Ends:
     """Return limits of MCC or kappa, from limits of both recalls and of the share of a label, that all hold.
 
     Notes
@@ -112,7 +112,7 @@ def combined(
     *,
     is_mean: bool,
     lowest: float = 0.0,
-) -> tuple[float, float] | None:
+) -> Ends | None:
     """Return approximate limits of a function of metrics A / (A + B) whose estimates are independent.
 
     The function is from `lowest` to 1.
@@ -219,7 +219,7 @@ class Confusion:
         by tell.
         """
         noise: NoisyCounts = result.parts[0]
-        counts = self.layout.counts(result.released.values[0], result.released.public_n)
+        counts = self.layout.counts(result.released.values[0], result.n)
         records = self.rests_on(counts)
         added = noise.expected * math.sqrt(self.layout.groups)  # the noise of groups is independent
         far = _CLEAR * math.log(40 * max(records.size, 1)) * added
@@ -249,14 +249,15 @@ class Confusion:
         ValueError
             If the metric may be lower or higher within the box than at these corners.
         """
-        noise, n = result.parts[0], result.released.public_n
         if self.no_limits:
             raise ValueError(self.no_limits)
+        noise, n = result.parts[0], result.released.public_n
+        most = math.inf if n is None else n
         if np.ndim(self(result.released)) == 2:
-            return self._of_cells(noise, n, miss)
+            return self._of_cells(noise, most, miss)
         if np.isnan(getattr(self.formula, "undefined", 0.0)):
             raise ValueError("A metric that may be NaN has no limits: pass zero_division=0.0 or 1.0.")
-        shares = self._ratios(noise, n, of_two=self.is_agreement)
+        shares = self._ratios(result, of_two=self.is_agreement)
         if shares is None and (self.is_agreement or not self.is_monotone):
             raise ValueError(
                 "This metric has no limits of its noise here: more right records, or fewer errors, need "
@@ -266,30 +267,28 @@ class Confusion:
             lower, upper = self._of_shares(shares, count_limits.noise_limits, miss / 2)
             return Limits(lower, upper).within(self.lowest, 1.0)
         good = self.layout.good
-        low, high, _ = noise.limits(miss, good != 0)
-        if n is not None:
-            low, high = (np.minimum(end, n) for end in (low, high))
+        low, high = (np.minimum(end, most) for end in noise.limits(miss, good != 0)[:2])
         worst, best = np.where(good > 0, low, high), np.where(good > 0, high, low)
         lower, upper = (self.formula(self.layout.read(cells)) for cells in (worst, best))
         return Limits(lower, upper).within(0.0, 1.0)
 
-    def _of_cells(self, noise: NoisyCounts, n: int | None, miss: float) -> Limits:
-        """Return limits of each cell of a matrix: its share is least where others of its row are largest."""
+    def _of_cells(self, noise: NoisyCounts, most: float, miss: float) -> Limits:
+        """Return limits of each cell of a matrix, which has at most so many records.
+
+        Its share is least where others of its row are largest.
+        """
         size, places = self.labels.size, self.layout.places
         if places is None:
             cells = noise.limits(miss)
         else:  # each is the sum of several noisy counts, as of scores
             sums = [np.flatnonzero(places == at).tolist() for at in range(size**2)]
             cells = noise.limits_of_sums(sums, miss)
-        low, high = (np.reshape(end, (size, size)) for end in (cells.lower, cells.upper))
-        if n is not None:
-            low, high = (np.minimum(end, n) for end in (low, high))
+        low, high = (np.minimum(end, most).reshape(size, size) for end in cells[:2])
         lower, upper = (
             self.formula(whole(size).read(own), others=others) for own, others in ((low, high), (high, low))
         )
         divides = self.rests_on(self.layout.read(np.zeros(self.layout.good.size))).size > 0
-        most = 1.0 if divides else n
-        return Limits(lower, upper).within(0.0, math.inf if most is None else most)
+        return Limits(lower, upper).within(0.0, 1.0 if divides else most)
 
     def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
         """Return the interval of the metric among all people, from the noisy counts as they were drawn.
@@ -303,17 +302,17 @@ class Confusion:
         """
         if self.no_limits:
             raise ValueError(self.no_limits)
-        noise, n, value, note = result.parts[0], result.released.public_n, self(result.released), ""
-        shares, limits = self._ratios(noise, n, of_two=self.is_agreement), None
+        units, value, note = result.parts[0].units, self(result.released), ""
+        shares, limits = self._ratios(result, of_two=self.is_agreement), None
         # a ratio has no narrower limits than the sure ones
         is_ratio = shares is not None and self.of_ratios is None and not self.is_agreement
-        if noise.units > 1:  # a person's records are alike
+        if units > 1:  # a person's records are alike
             if shares is None or self.is_agreement or asked.is_sure:
                 raise ValueError(NO_PERSONS.format(asked.metric))
-            of_person = partial(count_limits.person_limits, noise.units)
+            of_person = partial(count_limits.person_limits, units)
             limits, note = self._of_shares(shares, of_person, asked.miss), APPROXIMATE
         elif not asked.is_sure and isinstance(value, float) and not is_ratio:
-            limits, note = self._approximate(shares, noise, n, asked.miss), APPROXIMATE
+            limits, note = self._approximate(shares, result, asked.miss), APPROXIMATE
             if limits is not None:
                 # limits among people within those of the noise would puzzle
                 with contextlib.suppress(ValueError):
@@ -330,7 +329,7 @@ class Confusion:
             limits = limits[0].reshape(value.shape), limits[1].reshape(value.shape)
         return asked.interval(*limits, value, note, self.of)
 
-    def _ratios(self, noise: NoisyCounts, n: int | None, *, of_two: bool) -> list[NoisyRatio] | None:
+    def _ratios(self, result: Result[Any], *, of_two: bool) -> list[NoisyRatio] | None:
         """Return the noisy counts of each ratio, or of the three shares that tell the matrix of two labels.
 
         None if counts of this layout do not tell them.
@@ -340,12 +339,13 @@ class Confusion:
         cells = ratio_cells(self.layout, rates_of_two_labels if of_two else self.parts_of)
         if cells is None:
             return None
+        (noise,), n = result.parts, result.released.public_n
         return [count_limits.noisy_ratio(noise, a, b, n, weights) for a, b, weights in cells]
 
     def _of_shares(
         self,
         shares: list[NoisyRatio],
-        limits_of: Callable[[NoisyRatio, float], tuple[float, float]],
+        limits_of: Callable[[NoisyRatio, float], Ends],
         miss: float,
     ) -> tuple[Any, Any]:
         """Return limits of the metric from those of the shares that tell it, which all hold."""
@@ -358,12 +358,10 @@ class Confusion:
             return self.of_ratios(lower), self.of_ratios(upper)
         return (lower, upper) if len(shares) > 1 else (float(lower[0]), float(upper[0]))
 
-    def _approximate(
-        self, shares: list[NoisyRatio] | None, noise: NoisyCounts, n: int | None, miss: float
-    ) -> tuple[float, float] | None:
-        rates = self._ratios(noise, n, of_two=True)
+    def _approximate(self, shares: list[NoisyRatio] | None, result: Result[Any], miss: float) -> Ends | None:
+        rates = self._ratios(result, of_two=True)
         if rates is None and shares is None:
-            return self._linear(noise, n, miss)
+            return self._linear(result, miss)
         if rates is None and not self.are_independent:  # such limits of F1 covered less than 93 %
             return None
         is_mean, ratios = rates is None, rates or shares or []
@@ -375,7 +373,7 @@ class Confusion:
         lower, _ = self._of_shares(ratios, count_limits.ratio_limits, miss)
         return (lower, found[1]) if lower <= self.lowest else found
 
-    def _linear(self, noise: NoisyCounts, n: int | None, miss: float) -> tuple[float, float] | None:
+    def _linear(self, result: Result[Any], miss: float) -> Ends | None:
         """Return approximate limits of a smooth metric, taken for linear in the counts.
 
         Returns
@@ -392,19 +390,18 @@ class Confusion:
         """
         from scipy.special import ndtri  # scikit-learn depends on scipy; slow to import
 
-        layout, lowest = self.layout, self.lowest
-        runs = layout.cells * layout.groups
-        weights = np.repeat([float(weight) for _, weight in runs], [size for size, _ in runs])
-        unit = np.eye(1, layout.good.size)[0]
+        layout, lowest, (noise,) = self.layout, self.lowest, result.parts
+        sizes, of_runs = zip(*layout.cells * layout.groups, strict=True)
+        weights, x = np.repeat([*map(float, of_runs)], sizes), layout.plausible(noise.noisy, result.n)
+        unit = np.eye(1, x.size)[0]
         cells, told = (
             [kind for kind in (of.right, of.missed, of.wrong, of.either) if kind is not None]
-            for of in map(layout.read, (np.ones(layout.good.size), tables.saturated_counts(noise.noisy)))
+            for of in map(layout.read, (np.ones(x.size), tables.saturated_counts(noise.noisy)))
         )
         together = max(float(kind.max()) for kind in cells)  # so many noisy counts are added up at most
         added = math.sqrt(together * noise.covariance(unit, unit))
         if min(float(kind.min()) for kind in told) < _FAR * added:
             return None
-        x = layout.plausible(noise.noisy, n)
 
         def on_scale(counts: Floats) -> float:
             value = (float(self.formula(layout.read(counts).agreeing())) - lowest) / (1 - lowest)
@@ -478,11 +475,9 @@ def confusion_for(metric: Metric, options: Mapping[str, Any]) -> Confusion:
     return confusion
 
 
-def _from_unit(x: Floats) -> tuple[Any, ...]:
-    """Return labels 0 and 1, all four pairs of them as x grows."""
-    quarter = np.minimum(np.floor(x * 4), 3).astype(np.int64)
-    return quarter // 2, quarter % 2
-
-
-OF_COUNTS: Mapping[str, Any] = {"from_unit": _from_unit, "predicts_labels": True}
+OF_COUNTS: Mapping[str, Any] = {
+    # labels 0 and 1, all four pairs of them as x grows
+    "from_unit": lambda x: divmod(np.minimum(np.floor(x * 4), 3).astype(np.int64), 2),
+    "predicts_labels": True,
+}
 """Facts about every metric that judges predicted labels by counts of them."""

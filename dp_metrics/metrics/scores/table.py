@@ -26,6 +26,7 @@ from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, ScoreCoun
 from dp_metrics.quantities import tables
 from dp_metrics.quantities.tables import Cells, NoisyCounts, TableOf
 from dp_metrics.release import count_limits
+from dp_metrics.release.count_limits import Ends
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Interval, PopulationQuestion
 from dp_metrics.release.result import ReleasedNumbers, Result
@@ -52,7 +53,6 @@ _NO_PERSONS = (
     "among all people: an area and an average precision have approximate limits, where both classes exceed "
     "their noise. max_records=1 keeps one record of each person."
 )
-Ends: TypeAlias = tuple[float, float]
 Lines: TypeAlias = tuple[formulas.RocCurve, formulas.RocCurve]
 
 _NEAR = 20.0  # standard deviations of its noise, below which a class is small for limits that are linear
