@@ -384,7 +384,7 @@ class Ratio:
 
 def sizes_of_labels(counts: Counts) -> Floats:
     """Return how many records have each label, and how many are predicted to have it."""
-    return np.concatenate([counts.true, counts.predicted])
+    return np.r_[counts.true, counts.predicted]
 
 
 def _dot(a: Floats, b: Floats) -> float:

@@ -21,7 +21,7 @@ from dp_metrics.mechanisms._laws import COUNT_LIMIT, ENORMOUS
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, pooled_means
 from dp_metrics.quantities.tables import NoisyCounts, nearest_with_sum, saturated_counts
 from dp_metrics.release import count_limits
-from dp_metrics.release.count_limits import NoisyRatio, Quotient, quick_ratio_limits, quotient_limits
+from dp_metrics.release.count_limits import Ends, NoisyRatio, Quotient, quick_ratio_limits, quotient_limits
 from dp_metrics.release.released import POPULATION_NOTE, PopulationQuestion
 from dp_metrics.release.result import Result
 
@@ -48,7 +48,7 @@ def half_of_tied(counts: ScoreCounts) -> float:
     return float(negative @ positive) / 2
 
 
-def area_between(lower: RocCurve, upper: RocCurve, ties: Ties = ANY_ORDER) -> tuple[float, float]:
+def area_between(lower: RocCurve, upper: RocCurve, ties: Ties = ANY_ORDER) -> Ends:
     """Return limits of the area under a curve that rises, from those of its points at the edges of bins.
 
     Parameters
@@ -72,7 +72,7 @@ def area_between(lower: RocCurve, upper: RocCurve, ties: Ties = ANY_ORDER) -> tu
 
 def area_limits(
     noise: NoisyCounts, miss: float, *, ties: Ties = ANY_ORDER, among_people: bool = True
-) -> tuple[float, float] | None:
+) -> Ends | None:
     """Return approximate limits of the area under the ROC curve of the scores as they are.
 
     Parameters
@@ -127,7 +127,7 @@ def _area(noise: NoisyCounts, tie: float, *, among_people: bool) -> Quotient:
     won = np.triu(np.ones((bins, bins)), 1) + tie * np.eye(bins)
     one, two, *_ = np.eye(2 * bins)
     variance, covariance = noise.covariance(one, one), noise.covariance(one, two)
-    slopes = np.concatenate([won @ positives, negatives @ won])
+    slopes = np.r_[won @ positives, negatives @ won]
     both, pairs = np.repeat([size, other], bins), size * other
     records = effective_size(negatives, positives, won) if among_people else np.inf
     products = (slopes, slopes, (won**2).sum()), (slopes, both, won.sum()), (both, both, bins**2)
@@ -173,9 +173,7 @@ def hanley_mcneil(theta: Floats, positive: float, negative: float) -> Floats:
     return (theta * (1 - theta) + (positive - 1) * one + (negative - 1) * two) / (positive * negative)
 
 
-def limits_around(
-    area: float, noise: tuple[float, float], positive: float, negative: float, miss: float
-) -> tuple[float, float]:
+def limits_around(area: float, noise: Ends, positive: float, negative: float, miss: float) -> Ends:
     """Return approximate limits of an area among all people, from limits of the exact area of the records.
 
     Parameters
@@ -207,9 +205,7 @@ def limits_around(
     return float(_GRID[low]), float(_GRID[high])
 
 
-def precision_limits(
-    noise: NoisyCounts, miss: float, *, among_people: bool = True
-) -> tuple[float, float] | None:
+def precision_limits(noise: NoisyCounts, miss: float, *, among_people: bool = True) -> Ends | None:
     """Return approximate limits of the average precision of the scores as they are.
 
     Parameters
@@ -286,7 +282,7 @@ def precision_slopes(records: Floats, *, is_upper: bool) -> tuple[float, Floats]
     return value, slopes
 
 
-def precision_between(lower: RocCurve, upper: RocCurve, share: tuple[float, float]) -> tuple[float, float]:
+def precision_between(lower: RocCurve, upper: RocCurve, share: Ends) -> Ends:
     """Return limits of an average precision, from those of a ROC curve at the edges of bins.
 
     Parameters
@@ -311,20 +307,21 @@ def precision_between(lower: RocCurve, upper: RocCurve, share: tuple[float, floa
     all scores of a bin may lie anywhere in it, also at one place.
     """
     recall, _, best = precisions_between(lower, upper, share)
-    low, _ = share
-    least = _lower(lower.tpr, (1.0 - low) / low * lower.fpr) if low > 0 else 0.0
+    (low, _), least = share, 0.0
+    if low > 0:  # the integral of t / (t + negatives) over the recall t that each edge adds
+        start, end, negatives = lower.tpr[:-1], lower.tpr[1:], (1.0 - low) / low * lower.fpr[1:]
+        lost = np.where(negatives > 0, negatives * np.log((end + negatives) / (start + negatives)), 0.0)
+        least = float((end - start - lost).sum())
     return least, float((np.diff(recall) * best).sum())
 
 
-def precisions_between(
-    lower: RocCurve, upper: RocCurve, share: tuple[float, float]
-) -> tuple[Floats, Floats, Floats]:
+def precisions_between(lower: RocCurve, upper: RocCurve, share: Ends) -> tuple[Floats, Floats, Floats]:
     """Return recalls from 0 to 1, and limits of the precision from each to the next: see `precision_between`.
 
     The lower limit of a step is that of the least recall in it.
     """
     low, high = share
-    recall = np.unique(np.concatenate([lower.tpr, upper.tpr]))
+    recall = np.union1d(lower.tpr, upper.tpr)
     start, edge = recall[:-1], np.searchsorted(lower.tpr, recall[1:])
     found = low * start + (1.0 - low) * lower.fpr[edge]
     worst = np.divide(low * start, found, out=np.full_like(start, low > 0), where=found > 0)
@@ -335,13 +332,6 @@ def precisions_between(
     middles = (start / 2 + recall[1:] / 2)[:, np.newaxis]
     is_meant = (lower.tpr[:-1] < middles) & (middles <= upper.tpr[1:])
     return recall, worst, np.where(is_meant, of_bins, 0.0).max(axis=1)
-
-
-def _lower(recall: Floats, negatives: Floats) -> float:
-    """Return the integral of t / (t + negatives) over the recall that each edge adds."""
-    start, end, against = recall[:-1], recall[1:], negatives[1:]
-    lost = np.where(against > 0, against * np.log((end + against) / (start + against)), 0.0)
-    return float((end - start - lost).sum())
 
 
 _CALIBRATION = (
@@ -361,7 +351,7 @@ _OTHER_BINS = (
     "with n_bins={}, as here."
 )
 
-RatioLimits: TypeAlias = Callable[[NoisyRatio], tuple[float, float]]
+RatioLimits: TypeAlias = Callable[[NoisyRatio], Ends]
 """Of noisy counts a and b, limits of a / (a + b)."""
 
 
@@ -486,11 +476,6 @@ class BinnedCells:
         """Whether each cell counts for one score."""
         return bool((self.least == self.most).all())
 
-    @property
-    def noisy(self) -> Floats:
-        """The noisy numbers of records."""
-        return saturated_counts(self.noise.numbers)
-
     def sums(self, values: Floats) -> Floats:
         """Return the sum of these values of the cells over each bin."""
         return np.bincount(self.place, values, self.bins).astype(np.float64)
@@ -509,11 +494,6 @@ class BinnedCells:
         means = [self.sums(self.counts * one) / some for one in (self.least, self.most)]
         return np.where(records > 0, np.clip(means, *ends), ends)
 
-    def moments(self, x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return, for each bin, the variance of its sum with weights x, the covariance, and that with y."""
-        of_x, both, of_y = (self.noise.covariance(*two, self.sums) for two in ((x, x), (x, y), (y, y)))
-        return of_x, both, of_y
-
     def gaps(self, scores: Floats) -> Quotient:
         """Return the noisy sums of labels minus these scores, over numbers of records.
 
@@ -521,16 +501,18 @@ class BinnedCells:
         quarter is added as labels are whole. Without the scores' variance limits covered 67 %, not 95 %,
         where nearly all of a bin are negative.
         """
-        weights, total = self.is_positive - scores, self.sums(self.noisy)
-        score = np.clip(self.sums(self.noisy * scores) / np.maximum(total, 1.0), *self.range())
+        noisy, weights = saturated_counts(self.noise.numbers), self.is_positive - scores
+        total, ones = self.sums(noisy), np.ones_like(weights)
+        score = np.clip(self.sums(noisy * scores) / np.maximum(total, 1.0), *self.range())
         spread = self.sums(self.counts * (scores - score[self.place]) ** 2)
 
         def by_chance(gap: Floats) -> Floats:
             share = np.clip(score + gap, 0.0, 1.0)
             return np.maximum(total, 0.0) * share * (1 - share) + spread + 0.25
 
-        noise = self.moments(weights, np.ones_like(weights))
-        return self.sums(self.noisy * weights), total, noise, by_chance
+        pairs = (weights, weights), (weights, ones), (ones, ones)
+        of_above, of_both, of_below = (self.noise.covariance(*two, self.sums) for two in pairs)
+        return self.sums(noisy * weights), total, (of_above, of_both, of_below), by_chance
 
 
 class ErrorByChance(NamedTuple):
@@ -714,7 +696,7 @@ def roc_limits(
         for low, high in limits.reshape(-1, 2, 2).transpose(1, 2, 0)
     ]
     (fpr_low, fpr_high), (tpr_low, tpr_high) = sides
-    thresholds = np.concatenate([[np.inf], edges[inner[::-1]], edges[:1]])
+    thresholds = np.r_[np.inf, edges[inner[::-1]], edges[:1]]
     lower, upper = (
         RocCurve(np.r_[0.0, x, 1.0], np.r_[0.0, y, 1.0], thresholds)
         for x, y in ((fpr_high, tpr_low), (fpr_low, tpr_high))
@@ -797,7 +779,7 @@ def calibration_band(
 _LARGEST_REACH = 1 << 18  # beyond, the law of a sum takes too long
 
 
-def benefit_noise_limits(counts: NoisyRatio, n: int, weight: float, miss: float) -> tuple[float, float]:
+def benefit_noise_limits(counts: NoisyRatio, n: int, weight: float, miss: float) -> Ends:
     """Return limits of the net benefit of these records: how far the noise may have moved it.
 
     Parameters
@@ -831,7 +813,7 @@ def benefit_noise_limits(counts: NoisyRatio, n: int, weight: float, miss: float)
     return lower, upper
 
 
-def benefit_limits(counts: NoisyRatio, n: int, weight: float, miss: float) -> tuple[float, float]:
+def benefit_limits(counts: NoisyRatio, n: int, weight: float, miss: float) -> Ends:
     """Return approximate limits of the net benefit among all people like the records: arguments as above.
 
     Of several thresholds each has its part of the miss, if all limits are to hold at once.
@@ -857,9 +839,7 @@ def benefit_limits(counts: NoisyRatio, n: int, weight: float, miss: float) -> tu
     return float(lower), float(upper)
 
 
-def over_expected_limits(
-    noise: NoisyCounts, edges: Floats, miss: float, *, of_people: bool
-) -> tuple[float, float]:
+def over_expected_limits(noise: NoisyCounts, edges: Floats, miss: float, *, of_people: bool) -> Ends:
     """Return approximate limits of the number of positives over the sum of the probabilities.
 
     Parameters

@@ -141,7 +141,7 @@ class ScoreCounts:
     @property
     def ends(self) -> Floats:
         """The edges of the bins of probabilities, from 0 to 1: those beyond are counted in the end bins."""
-        return np.concatenate([[0.0], self.edges[1:-1], [1.0]])
+        return np.r_[0.0, self.edges[1:-1], 1.0]
 
     @property
     def middles(self) -> Floats:
@@ -151,7 +151,7 @@ class ScoreCounts:
 
 def _from_above(counts: Floats) -> Floats:
     """Return 0 and the sums over the last bin, the last two, and so on."""
-    return np.concatenate([[0.0], np.cumsum(counts[::-1])])
+    return np.r_[0.0, np.cumsum(counts[::-1])]
 
 
 def _shares(above: Floats, others: Floats) -> Floats:
@@ -168,7 +168,7 @@ def _shares(above: Floats, others: Floats) -> Floats:
 def roc(counts: ScoreCounts) -> RocCurve:
     """Return the ROC curve from (0, 0) to (1, 1); without one class it is the diagonal."""
     false, true = _from_above(counts.negative), _from_above(counts.positive)
-    thresholds = np.concatenate([[np.inf], counts.edges[-2::-1]])
+    thresholds = np.r_[np.inf, counts.edges[-2::-1]]
     return RocCurve(_shares(false, true), _shares(true, false), thresholds)
 
 
@@ -299,17 +299,13 @@ def records_above(noisy: Floats, noise: float, total: float, parts: int) -> Floa
     places = np.arange(noisy.shape[1] * parts + 1) / parts
     curve: Floats = PchipInterpolator(ends, above[:, ends], axis=1)(places)
     curve = np.maximum.accumulate(curve, axis=1)  # rounding may have moved one below the last
-    have_ties = np.logical_or.reduceat(_are_ties(noisy.sum(axis=0)[::-1], noise), ends[:-1])
+    records = noisy.sum(axis=0)[::-1]
+    most = np.maximum(records, 0.0) + _WITHIN_NOISE * noise
+    neighbours = np.maximum(np.r_[0.0, most[:-1]], np.r_[most[1:], 0.0])
+    have_ties = np.logical_or.reduceat(neighbours < _SPARSE * records, ends[:-1])
     for start, end in zip(ends[:-1][have_ties] * parts, ends[1:][have_ties] * parts, strict=True):
         curve[:, start:end] = curve[:, [start]]
     return curve
-
-
-def _are_ties(records: Floats, noise: float) -> NDArray[np.bool_]:
-    """Return which bins stand alone: both neighbours have far fewer records, whatever the noise."""
-    most = np.maximum(records, 0.0) + _WITHIN_NOISE * noise
-    neighbours = np.maximum(np.r_[0.0, most[:-1]], np.r_[most[1:], 0.0])
-    return neighbours < _SPARSE * records
 
 
 def pooled_means(noisy: Floats, noise: float) -> tuple[Floats, NDArray[np.intp]]:

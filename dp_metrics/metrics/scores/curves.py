@@ -189,15 +189,14 @@ def _area_of_people(result: Result[Any], asked: PopulationQuestion) -> Interval:
     ValueError
         If limits have to be proved, or the mechanism does not tell the sizes of the classes.
     """
-    (loss,), released = result.parts, result.released
-    sizes = loss.output.drawn
+    (loss,), area, sizes, n = result.parts, result.value, result.drawn, result.n
     if asked.is_sure or "positives" not in sizes:
         raise ValueError(
             f"{asked.metric} has an interval for all people by its default mechanism, an approximate "
             "one: leave out sure; that of ReleasedScores has a sure one too."
         )
-    limits, area, positive = loss.limits(2 * asked.miss), result.reading(released), sizes["positives"]
-    negative = sizes["negatives"] if released.public_n is None else released.public_n - positive
+    limits, positive = loss.limits(2 * asked.miss), sizes["positives"]
+    negative = sizes["negatives"] if n is None else n - positive
     ends = 1.0 - limits.upper, 1.0 - limits.lower
     limits = limits_around(area, ends, positive, negative, asked.miss)
     return asked.interval(*limits, area, APPROXIMATE)
@@ -391,7 +390,7 @@ class BinnedError(Monotone):
 
     def _by_chance(self, result: Result[Any]) -> tuple[float, str] | None:
         """Return the most that chance alone gives on average, and in words; None where nothing tells n."""
-        (part,), n, each = result.parts, result.released.public_n, result.released.most_records
+        (part,), n, each = result.parts, result.n, result.released.most_records
         if n is None:
             if "sums" not in part.output.drawn:
                 return None

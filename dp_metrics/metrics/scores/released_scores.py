@@ -31,7 +31,7 @@ from dp_metrics.metrics.scores.curve_formulas import (
     ScoreCounts,
 )
 from dp_metrics.metrics.scores.table import MOST_BINS, ScoreTable, binned_calibration_band, check_records
-from dp_metrics.quantities.tables import saturated_counts, too_few
+from dp_metrics.quantities.tables import too_few
 from dp_metrics.release import released
 from dp_metrics.release.count_limits import noisy_ratio
 from dp_metrics.release.released import Interval, Number, PopulationQuestion, named
@@ -250,7 +250,7 @@ class ReleasedScores:
         # cells of a matrix of two labels, by class and prediction; the first label may be the positive one
         cells = np.repeat([0, 2], bins) + np.tile(np.arange(bins) >= edge, 2)
         layout = replace(whole(2), places=cells if classes.positive else 3 - cells)
-        counts = layout.counts(self.result.value, self.result.released.public_n)
+        counts = layout.counts(self.result.value, self.result.n)
         result = replace(self.result, reading=KeptCounts(counts_of_labels(layout, classes.labels)))
         at, known = float(self.counts.edges[edge]), classes.labels.known
         return ReleasedConfusion(result, known, counts, layout, at, known.tolist()[classes.positive])
@@ -388,8 +388,7 @@ class ReleasedScores:
             As `net_benefit`.
         """
         n, edges = self._public_n(), self.counts.edges[1:-1]
-        negative, positive = saturated_counts(self.result.value).reshape(2, -1)
-        of_positive, of_negative = (np.cumsum(one[::-1])[::-1] for one in (positive, negative))
+        of_negative, of_positive = np.cumsum(self.counts.noisy[:, ::-1], axis=1)[:, ::-1]
         weight = edges / (1 - edges)
         model = (of_positive[1:] - weight * of_negative[1:]) / n
         treat_all = (of_positive[0] - weight * of_negative[0]) / n
@@ -471,7 +470,7 @@ class ReleasedScores:
     def _public_n(self) -> int:
         """Return the number of records, of which the net benefit at probabilities is a share."""
         self._check_unit()
-        if (n := self.result.released.public_n) is None:
+        if (n := self.result.n) is None:
             raise ValueError(
                 "The net benefit is a share of all records, whose number is private here: release the curve "
                 "with neighboring='replace_one'."

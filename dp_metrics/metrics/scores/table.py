@@ -16,12 +16,7 @@ from dp_metrics.inputs.labels import LabelColumns, labels_and_scores
 from dp_metrics.inputs.options import Floats, as_whole
 from dp_metrics.mechanisms._laws import Limits, Staircase
 from dp_metrics.metrics.scores import bands, curve_formulas as formulas
-from dp_metrics.metrics.scores.bands import (
-    BinnedCells,
-    CalibrationBand,
-    PrecisionRecallBand,
-    RocBand,
-)
+from dp_metrics.metrics.scores.bands import BinnedCells, CalibrationBand, PrecisionRecallBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, ScoreCounts
 from dp_metrics.quantities import tables
 from dp_metrics.quantities.tables import Cells, NoisyCounts, TableOf
@@ -235,7 +230,7 @@ class ScoreTable:
         They hold where those of shares do: of each class above edges, and of positives. Each has its part of
         the miss.
         """
-        (noise,), n = result.parts, result.released.public_n
+        (noise,), n = result.parts, result.n
         edges, is_precision = self.merged(len(noise.noisy) // 2), self.formula is formulas.average_precision
         bins = edges.size - 1
         shares = 2 * len(bands.edges_of_limits(bins)) + is_precision
@@ -311,7 +306,7 @@ def binned_calibration_band(
     """
     (noise,), n, size = result.parts, result.n, counts.negative.size
     least, most = (np.tile(one, 2) for one in (counts.ends[:-1], counts.ends[1:]))
-    is_positive, of_cells = np.repeat([False, True], size), np.concatenate([counts.negative, counts.positive])
+    is_positive, of_cells = np.repeat([False, True], size), np.r_[counts.negative, counts.positive]
     every = BinnedCells(noise, of_cells, np.tile(np.arange(size), 2), is_positive, least, most, size)
     if n_bins is None:
         return bands.calibration_band(every, counts.middles, asked, n, APPROXIMATE)
