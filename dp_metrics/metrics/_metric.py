@@ -15,7 +15,7 @@ import numpy as np
 from dp_metrics.inputs import arrays
 from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape
 from dp_metrics.inputs.options import Floats, Relation
-from dp_metrics.metrics._settings import completed_signature, shares_docstring
+from dp_metrics.metrics._settings import Options, completed_signature, shares_docstring
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.release import Release
 from dp_metrics.release.result import Result, arguments_of, set_result
@@ -24,15 +24,11 @@ from dp_metrics.release.stored import DAMAGED, PER_RECORD, SETTINGS, WEIGHTS, Ca
 P = ParamSpec("P")
 R = TypeVar("R")
 
-UNIT: Mapping[str, Any] = {"bounds": (0, 1)}
+UNIT: Options = {"bounds": (0, 1)}
 """The limit of a metric that takes bounds, for values from 0 to 1."""
 
 UNWEIGHTED = "a weighted record would count more than once, and need more noise to match"
 """Why a metric made of counts takes no weights."""
-
-
-def _predictions(x: Floats) -> tuple[Any, ...]:
-    return np.zeros_like(x), x
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,14 +73,14 @@ class Metric:
     function: Callable[..., Any]
     exact_function: str
     data: tuple[str, ...]
-    options: Mapping[str, Any]
+    options: Options
     refused: Mapping[str, str]
     mechanism: str | None
-    required: Mapping[str, Any] = field(default_factory=dict)
+    required: Options = field(default_factory=dict)
     greater_is_better: bool | None = None
     discloses_n: Mapping[str, bool] = field(default_factory=dict)
-    limit: Mapping[str, Any] | None = None
-    from_unit: Callable[[Floats], tuple[Any, ...]] = _predictions
+    limit: Options | None = None
+    from_unit: Callable[[Floats], tuple[Any, ...]] = lambda x: (np.zeros_like(x), x)
     responses: tuple[str, ...] = ("predict",)
     lowest_prediction: float = -np.inf
     predicts_labels: bool = False
@@ -99,7 +95,7 @@ class Metric:
         """The query of the usual form, one record public: what kinds of parts the metric has."""
         return self.planned(self.form(n=1), {**self.required, **(self.limit or {})})
 
-    def is_over_labels(self, options: Mapping[str, Any]) -> bool:
+    def is_over_labels(self, options: Options) -> bool:
         """Return whether a metric with these options counts over all labels, and not over one of two.
 
         Then a label set with one label more or less is another metric.
@@ -109,7 +105,7 @@ class Metric:
             return bool(given.get("average") != "binary")
         return bool(given.get("multi_class", "raise") != "raise")
 
-    def disclosing(self, options: Mapping[str, Any]) -> list[str]:
+    def disclosing(self, options: Options) -> list[str]:
         """Return the options that would give a private number of records away, as they were typed."""
         found = [name for name in WEIGHTS if options.get(name) is not None]
         return found + [
@@ -121,7 +117,7 @@ class Metric:
     def release_on(
         self,
         terms: Terms,
-        options: Mapping[str, Any],
+        options: Options,
         data: Mapping[str, Any] | None = None,
         of_records: Callable[[], Mapping[str, Any]] | None = None,
     ) -> Release:
@@ -172,7 +168,7 @@ class Metric:
         return self.release_on(terms, options, data).answer(read, lambda result: result)
 
     def read(
-        self, data: Sequence[Any], options: Mapping[str, Any], relation: Relation
+        self, data: Sequence[Any], options: Options, relation: Relation
     ) -> tuple[Query, Source, dict[str, Shape]]:
         """Return the query of a call, the source of its stats, and the public form of its records.
 
@@ -186,7 +182,7 @@ class Metric:
         return query, query.read(records), {"shape": shape}
 
     def records(
-        self, data: Sequence[Any], options: Mapping[str, Any], relation: Relation, *, is_all: bool = True
+        self, data: Sequence[Any], options: Options, relation: Relation, *, is_all: bool = True
     ) -> tuple[Shape, Records]:
         """Return the public form of records, which may be a chunk of all, and the records: not looked at."""
         public = {name: options.get(name, self.options[name]) for name in PER_RECORD if name in self.options}
@@ -211,7 +207,7 @@ class Metric:
         last = ArgumentShape(columns) if resolution is None else ArgumentShape(columns, True, resolution)
         return Shape((*(ArgumentShape(None) for _ in self.data[1:]), last), n)
 
-    def planned(self, shape: Shape, options: Mapping[str, Any]) -> Query:
+    def planned(self, shape: Shape, options: Options) -> Query:
         """Return the query of records of a public form, or raise if the options or the form are invalid."""
         arrays.check_same_columns(shape)
         given = {name: value for name, value in {**self.options, **options}.items() if name not in PER_RECORD}
@@ -221,7 +217,7 @@ class Metric:
         return replace(query, most_records=shape.most_records, default=self.mechanism or query.default)
 
     def planned_each(
-        self, shape: Shape, options: Mapping[str, Any]
+        self, shape: Shape, options: Options
     ) -> tuple[list[Query], Callable[[Records], Records]]:
         """Return the query of each of several predictions of one truth, and what reads records for all."""
         true, *predictions = shape.arguments

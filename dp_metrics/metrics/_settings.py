@@ -19,6 +19,8 @@ from dp_metrics.inputs.options import MultiOutput
 from dp_metrics.mechanisms import Mechanism
 
 F = TypeVar("F", bound=Callable[..., Any])
+Options: TypeAlias = Mapping[str, Any]
+"""What options are by their names."""
 Bounds: TypeAlias = tuple[float, float] | None
 
 # Of several entries for a name the first one counts whose words in brackets say something of the release:
@@ -282,7 +284,7 @@ class ScoreSettings(LabelSettings, total=False):
 _KINDS: Mapping[str, Any] = {
     f"Unpack[{name}]": kind for name, kind in [*globals().items()] if is_typeddict(kind)
 }
-_DEFAULTS: Mapping[str, Any] = {
+_DEFAULTS: Options = {
     "bounds": None,
     "labels": None,
     "pos_label": 1,

@@ -17,7 +17,7 @@ from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape
 from dp_metrics.inputs.options import NEIGHBORING, Relation, check_count, own_error_state
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
-from dp_metrics.metrics._settings import shares_docstring
+from dp_metrics.metrics._settings import Options, shares_docstring
 from dp_metrics.quantities.base import Totals
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.result import Result, set_result
@@ -444,7 +444,7 @@ set_result(Summary.release, Summary._release)
 
 @own_error_state
 def released_from_collections(
-    metric: Metric, data: Mapping[str, Any], options: Mapping[str, Any], terms: Terms
+    metric: Metric, data: Mapping[str, Any], options: Options, terms: Terms
 ) -> Result[Any]:
     """Release a metric of Dask collections: what a call of its function does with some.
 

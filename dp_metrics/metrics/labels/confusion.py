@@ -15,6 +15,7 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import Metric
+from dp_metrics.metrics._settings import Options
 from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, Ratio, check_matrix, whole
 from dp_metrics.quantities import tables
 from dp_metrics.quantities.tables import NoisyCounts, TableOf
@@ -468,7 +469,7 @@ def counted(
     return of(tables.counts_of_cells(cells, size**2, records.units, rows).reshape(size, size))
 
 
-def confusion_for(metric: Metric, options: Mapping[str, Any]) -> Confusion:
+def confusion_for(metric: Metric, options: Options) -> Confusion:
     """Return which counts a metric of labels releases, and how it follows from them."""
     confusion = metric.planned(metric.form(), options).reading
     assert isinstance(confusion, Confusion)

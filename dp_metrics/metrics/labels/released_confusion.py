@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Self, TypeVar
@@ -15,6 +15,7 @@ from dp_metrics.inputs.losses import identity
 from dp_metrics.inputs.options import own_error_state
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.metrics._pictures import draw_confusion
+from dp_metrics.metrics._settings import Options
 from dp_metrics.metrics.labels import metrics
 from dp_metrics.metrics.labels.confusion import Confusion, confusion_for, of_ratio
 from dp_metrics.metrics.labels.layouts import Counts, Layout, Ratio, sizes_of_labels
@@ -265,7 +266,7 @@ class ReleasedConfusion:
         """
         return table_of(one.row() for one in self.numbers(pos_label=pos_label).values())
 
-    def _result_of(self, metric: Callable[..., Any] | str, options: Mapping[str, Any]) -> Result[Any]:
+    def _result_of(self, metric: Callable[..., Any] | str, options: Options) -> Result[Any]:
         """Return the result of a metric with these options, made of the counts that were released."""
         row, fixed = row_of(metric)
         one = {} if self.positive is None or "pos_label" not in row.options else {"pos_label": self.positive}
@@ -340,9 +341,7 @@ _OF_EACH_LABEL = ("recall", "precision", "f1")
 _OF_TWO_LABELS = ("recall", "precision", "specificity", "f1", "selection_rate", "prevalence")
 
 
-def number_of(
-    told: ReleasedConfusion, metric: str, options: Mapping[str, Any], called: str | None = None
-) -> Number:
+def number_of(told: ReleasedConfusion, metric: str, options: Options, called: str | None = None) -> Number:
     """Return a metric of labels with its limits."""
     name = called or metric.replace("_", " ") + (" (macro)" if options.get("average") == "macro" else "")
     return _number(told._result_of(metric, options), name, name)
