@@ -121,7 +121,7 @@ class Summary:
         self._name, self._options, self._capacity = row.name, options, ranks
         self._expected: Query | None = None  # of a form that was stated before there were chunks
         self._query: Query | None = None  # of the form that chunks have stated
-        self._stats: list[Any] | None = None
+        self._stats: list[Any] = []  # of the records of all chunks; none before the first chunk
         self._form: tuple[int, float] | None = None  # columns and resolution, as the first chunk stated them
         self._is_open = False  # true: a chunk without records has another form than the others
         self._is_weighted = False  # true: a chunk had weights, were they all 1
@@ -147,6 +147,10 @@ class Summary:
     @property
     def _metric(self) -> Metric:
         return METRICS[self._name]
+
+    @property
+    def _totals(self) -> Totals:
+        return self._stats[0].totals if self._stats else Totals.of(0)
 
     def expecting(self, shape: Shape, terms: Terms | None = None) -> Self:
         """Return an empty summary of records of this form, which keeps the ranks that terms may use."""
@@ -226,8 +230,7 @@ class Summary:
         ValueError
             If a person is in both, or only one of them tells whose its records are.
         """
-        has_records = self._stats is not None and self._stats[0].totals.n > 0
-        if not has_records:
+        if not self._totals.n:
             return persons
         if not stats[0].totals.n:
             return self._persons
@@ -251,15 +254,13 @@ class Summary:
 
     def _add(self, query: Query, stats: list[Any], form: tuple[int, float] | None, *, is_open: bool) -> Self:
         """Add what is known of a chunk; one without records is no reason to fail, whatever its form."""
-        had, are_stated, n = self._stats, None not in (form, self._form), stats[0].totals.n
-        is_other = are_stated and self._query is not None and not query.merges_with(self._query)
-        if had is not None and had[0].totals.n and n:
+        had, are_stated, n = self._query, None not in (form, self._form), stats[0].totals.n
+        is_other = are_stated and had is not None and not query.merges_with(had)
+        if had is not None and self._totals.n and n:
             if is_other:
                 raise ValueError(_UNLIKE)
-            self._stats = [mine.merge(other) for mine, other in zip(had, stats, strict=True)]
-            assert self._query is not None
-            most = max(self._query.most_records, query.most_records)
-            self._query = replace(self._query, most_records=most)
+            self._stats = [mine.merge(other) for mine, other in zip(self._stats, stats, strict=True)]
+            self._query = replace(had, most_records=max(had.most_records, query.most_records))
         elif had is None or n or self._form is None:
             self._query, self._stats, self._form = query, stats, form or self._form
         self._is_open |= is_open or is_other
@@ -299,7 +300,7 @@ class Summary:
                 )
         merged = copy(self)  # what is known never changes
         merged._is_weighted |= other._is_weighted
-        if other._query is None or other._stats is None:
+        if other._query is None:
             return merged
         merged._persons = self._together(other._persons, other._stats)
         return merged._add(other._query, other._stats, other._form, is_open=other._is_open)
@@ -367,7 +368,7 @@ class Summary:
 
         Chunks have no order, so that the totals of the records are public; or what `of_records` returns.
         """
-        metric, known = self._metric, Totals.of(0) if self._stats is None else self._stats[0].totals
+        metric, known = self._metric, self._totals
         weight = known.weight if self._is_weighted else None
         # of weights and persons the settings need to know that there are some
         given: dict[str, Any] = {**self._options, "sample_weight": None if weight is None else True}
@@ -396,7 +397,7 @@ class Summary:
 
     def _records(self) -> tuple[Query, list[Any]]:
         """Return the query and the stats of all records; without one, the query is that of no chunk."""
-        if self._query is not None and self._stats is not None and self._stats[0].totals.n:
+        if self._query is not None and self._totals.n:
             return self._query, self._stats
         query = self._before_chunks()
         _, no_records = Records.of([[]] * len(self._metric.data), relation=Relation.ADD_OR_REMOVE_ONE)
