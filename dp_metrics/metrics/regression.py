@@ -111,9 +111,7 @@ class _Scores:
         parts = zip(released.values[:k], released.values[k:], strict=True)
         return _combined([r2_from_parts(error, variance) for error, variance in parts], self.output_weights)
 
-    def note(self, result: Result[Any]) -> str | None:
-        """Return what to say if nothing is known of an error, or of a variance."""
-        return nothing_known(result)
+    note = staticmethod(nothing_known)  # of an error, or of a variance
 
     def bias(self, clipped: Sequence[float]) -> str | None:
         """Return which way the scores usually err: targets seldom have tails as heavy as errors."""
