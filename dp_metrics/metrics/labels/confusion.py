@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from dp_metrics.inputs.arrays import BLOCK, Records, Shape, checked_records, in_blocks
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import Floats
-from dp_metrics.mechanisms._laws import Limits
+from dp_metrics.mechanisms._laws import Integers, Limits
 from dp_metrics.metrics._metric import Metric
 from dp_metrics.metrics._settings import Options
 from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, Ratio, check_matrix, whole
@@ -107,12 +107,7 @@ def agreement_limits(of_rates: OfRatios, limits: Sequence[Ends]) -> Ends:
 
 
 def combined(
-    function: OfRatios,
-    ratios: Sequence[NoisyRatio],
-    miss: float,
-    *,
-    is_mean: bool,
-    lowest: float = 0.0,
+    function: OfRatios, ratios: Sequence[NoisyRatio], miss: float, *, is_mean: bool, lowest: float = 0.0
 ) -> Ends | None:
     """Return approximate limits of a function of metrics A / (A + B) whose estimates are independent.
 
@@ -125,13 +120,11 @@ def combined(
     within: so each limit of a mean's share is at least as far away as noise alone moves the share. With
     limits that end, means over ten labels near 1 covered 60 %.
     """
-    from scipy.special import ndtri  # scikit-learn depends on scipy; slow to import
-
     if any(ratio.a + ratio.b < _FAR * math.sqrt(sum(ratio.variances)) for ratio in ratios):
         return None
-    each, estimates = [], [ratio.estimate for ratio in ratios]
-    for ratio, x in zip(ratios, estimates, strict=True):
-        low, high = count_limits.ratio_limits(ratio, miss)
+    each = []
+    for ratio in ratios:
+        x, (low, high) = ratio.estimate, count_limits.ratio_limits(ratio, miss)
         if is_mean:
             (of_a, of_b), p = ratio.variances, min(max(x, 0.0), 1.0)
             deviation = math.sqrt((1 - p) ** 2 * of_a + p**2 * of_b) / max(ratio.a + ratio.b, 1)
@@ -139,7 +132,10 @@ def combined(
             low, high = min(low, x - far), max(high, x + far)
         each.append((low, high))
     lower, upper = count_limits.combined_limits(
-        lambda *ratios: function(np.array(ratios)), estimates, each, is_monotone=is_mean
+        lambda *ratios: function(np.array(ratios)),
+        [ratio.estimate for ratio in ratios],
+        each,
+        is_monotone=is_mean,
     )
     return max(lower, lowest), min(upper, 1.0)
 
@@ -219,7 +215,7 @@ class Confusion:
         Where they are surely close, or where there are none, the sizes of the noise and of what is divided
         by tell.
         """
-        noise: NoisyCounts = result.parts[0]
+        (noise,) = result.parts
         counts = self.layout.counts(result.released.values[0], result.n)
         records = self.rests_on(counts)
         added = noise.expected * math.sqrt(self.layout.groups)  # the noise of groups is independent
@@ -269,8 +265,9 @@ class Confusion:
             return Limits(lower, upper).within(self.lowest, 1.0)
         good = self.layout.good
         low, high = (np.minimum(end, most) for end in noise.limits(miss, good != 0)[:2])
-        worst, best = np.where(good > 0, low, high), np.where(good > 0, high, low)
-        lower, upper = (self.formula(self.layout.read(cells)) for cells in (worst, best))
+        lower, upper = (
+            self.formula(self.layout.read(np.where(good > 0, *ends))) for ends in ((low, high), (high, low))
+        )
         return Limits(lower, upper).within(0.0, 1.0)
 
     def _of_cells(self, noise: NoisyCounts, most: float, miss: float) -> Limits:
@@ -344,17 +341,14 @@ class Confusion:
         return [count_limits.noisy_ratio(noise, a, b, n, weights) for a, b, weights in cells]
 
     def _of_shares(
-        self,
-        shares: list[NoisyRatio],
-        limits_of: Callable[[NoisyRatio, float], Ends],
-        miss: float,
+        self, shares: list[NoisyRatio], limits_of: Callable[[NoisyRatio, float], Ends], miss: float
     ) -> tuple[Any, Any]:
         """Return limits of the metric from those of the shares that tell it, which all hold."""
         each = miss / len(shares)
         of_each = [limits_of(share, each) for share in shares]
         if self.is_agreement:
             return agreement_limits(partial(of_two_labels, formula=self.formula), of_each)
-        lower, upper = (np.array(end) for end in zip(*of_each, strict=True))
+        lower, upper = np.array([*zip(*of_each, strict=True)])
         if self.of_ratios is not None:
             return self.of_ratios(lower), self.of_ratios(upper)
         return (lower, upper) if len(shares) > 1 else (float(lower[0]), float(upper[0]))
@@ -389,8 +383,6 @@ class Confusion:
         1/2, moves the metric by the sum of their derivatives, whose square is at most twice the sum of their
         squares.
         """
-        from scipy.special import ndtri  # scikit-learn depends on scipy; slow to import
-
         layout, lowest, (noise,) = self.layout, self.lowest, result.parts
         sizes, of_runs = zip(*layout.cells * layout.groups, strict=True)
         weights, x = np.repeat([*map(float, of_runs)], sizes), layout.plausible(noise.noisy, result.n)
@@ -415,8 +407,9 @@ class Confusion:
             slopes[cell] = (on_scale(up) - on_scale(down)) / (up[cell] - down[cell])
         variance = float(x @ (slopes**2 / weights)) + max(noise.covariance(slopes, slopes), 0.0)
         half = -float(ndtri(miss)) * math.sqrt(variance)
-        ends = (math.tanh(on_scale(x) + away) for away in (-half, half))
-        lower, upper = (lowest + (1 - lowest) * (1 + end) / 2 for end in ends)
+        lower, upper = (
+            lowest + (1 - lowest) * (1 + math.tanh(on_scale(x) + away)) / 2 for away in (-half, half)
+        )
         return lower, upper
 
 
@@ -450,9 +443,7 @@ def label_codes(records: Records, *, labels: LabelSet) -> Records:
     return checked_records(records, {name: labels.array(records.array(at), name) for at, name in both})
 
 
-def counted(
-    records: Records, *, of: Callable[[NDArray[np.int64]], NDArray[np.int64]], labels: LabelSet
-) -> NDArray[np.int64]:
+def counted(records: Records, *, of: Callable[[Integers], Integers], labels: LabelSet) -> Integers:
     """Return counts of `label_codes`, of the confusion matrix with a row for each true label.
 
     A record counts one unless it says how many units it has.

@@ -253,8 +253,7 @@ def parts_of_shares(counts: Counts, *, normalize: str) -> tuple[Floats, Floats]:
 
 def sizes_of_shares(counts: Counts, *, normalize: str | None) -> Floats:
     """Return what the cells are divided by; nothing if they are counts."""
-    sizes: Floats = np.empty(0) if normalize is None else _sums_of_matrix(counts.matrix, normalize).ravel()
-    return sizes
+    return np.empty(0) if normalize is None else np.ravel(_sums_of_matrix(counts.matrix, normalize))
 
 
 _TOLD = {

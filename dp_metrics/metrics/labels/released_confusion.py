@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import Any, Self, TypeVar
 
 from numpy.typing import NDArray
@@ -246,9 +245,12 @@ class ReleasedConfusion:
         else:
             asked.append(("f1", {"average": "macro"}))
         numbers = [number_of(self, name, options) for name, options in asked]
-        for label, name in product(labels if len(labels) <= _MOST_LABELS else (), _OF_EACH_LABEL):
-            result = self._result_of_label(name, label)
-            numbers.append(_number(result, f"{name} of {label!r}", name, label))
+        every = LabelSet.of(self.labels)
+        for place, label in enumerate(labels if len(labels) <= _MOST_LABELS else ()):
+            for kind in _OF_EACH_LABEL:  # of one label of however many
+                ratio = of_ratio(Ratio(kind, "binary", every.size, place), every)
+                result = self._read(ratio, f"private_{kind}_score")
+                numbers.append(_number(result, f"{kind} of {label!r}", kind, label))
         return {one.name: one for one in numbers}
 
     def frame(self, *, pos_label: Any = None) -> Any:
@@ -279,12 +281,6 @@ class ReleasedConfusion:
         if wanted.needs_matrix and self.counts.matrix is None:
             raise ValueError(f"{name} needs the whole matrix: release a confusion matrix.")
         return self._read(wanted, name)
-
-    def _result_of_label(self, kind: str, label: Any) -> Result[Any]:
-        """Return the result of the recall, the precision or the F1 score of one label of however many."""
-        known = LabelSet.of(self.labels)
-        ratio = Ratio(kind, "binary", known.size, known.place(label, "label"))
-        return self._read(of_ratio(ratio, known), f"private_{kind}_score")
 
     def _read(self, wanted: Confusion, name: str) -> Result[Any]:
         at = "" if self.threshold is None else f" at the threshold {self.threshold:g}"
