@@ -200,9 +200,8 @@ def limits_around(area: float, noise: Ends, positive: float, negative: float, mi
     variance = np.maximum(hanley_mcneil(_GRID, *sizes), hanley_mcneil(_GRID, *sizes[::-1]))
     sampling = float(ndtri(miss)) ** 2 * variance
     reach = np.where(area >= _GRID, area - noise[0], noise[1] - area)
-    inside = np.flatnonzero(np.abs(_GRID - area) <= np.sqrt(np.maximum(sampling, 0.0) + reach**2))
-    low, high = (inside[0], inside[-1]) if inside.size else (0, _GRID.size - 1)
-    return float(_GRID[low]), float(_GRID[high])
+    inside = _GRID[np.abs(_GRID - area) <= np.sqrt(np.maximum(sampling, 0.0) + reach**2)]
+    return (float(inside[0]), float(inside[-1])) if inside.size else (0.0, 1.0)
 
 
 def precision_limits(noise: NoisyCounts, miss: float, *, among_people: bool = True) -> Ends | None:
@@ -236,13 +235,12 @@ def precision_limits(noise: NoisyCounts, miss: float, *, among_people: bool = Tr
     pooled, _ = pooled_means(noisy, noise.expected)
 
     def side(means: Floats, *, is_upper: bool) -> Quotient:
-        plausible = np.stack([nearest_with_sum(*each) for each in zip(means, sizes, strict=True)])
+        plausible = np.stack([*map(nearest_with_sum, means, sizes)])
         records = plausible + _LENT * (plausible / sizes[:, np.newaxis])[::-1]
         value, _ = precision_slopes(plausible, is_upper=is_upper)
         _, slopes = precision_slopes(records, is_upper=is_upper)
         sampling = float((records * slopes**2).sum()) if among_people else 0.0
-        of_noise = noise.covariance(slopes.ravel(), slopes.ravel())
-        return value, 1.0, (of_noise, 0.0, 0.0), lambda _: sampling
+        return value, 1.0, (noise.covariance(slopes.ravel(), slopes.ravel()), 0.0, 0.0), lambda _: sampling
 
     lower, upper = quotient_limits((side(noisy, is_upper=False), side(pooled, is_upper=True)), miss)
     return float(lower), float(upper)
@@ -278,8 +276,7 @@ def precision_slopes(records: Floats, *, is_upper: bool) -> tuple[float, Floats]
     of_found, of_above = (np.cumsum(by[::-1])[::-1] for by in (by_found, by_above))
     if is_upper:
         of_above -= by_above
-    slopes: Floats = np.stack([of_above, by_own + of_found - value])[:, ::-1] / size
-    return value, slopes
+    return value, np.stack([of_above, by_own + of_found - value])[:, ::-1] / size
 
 
 def precision_between(lower: RocCurve, upper: RocCurve, share: Ends) -> Ends:
@@ -350,9 +347,6 @@ _OTHER_BINS = (
     "error takes what with_result of private_expected_calibration_error returned, of the same records and "
     "with n_bins={}, as here."
 )
-
-RatioLimits: TypeAlias = Callable[[NoisyRatio], Ends]
-"""Of noisy counts a and b, limits of a / (a + b)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -439,8 +433,9 @@ class PrecisionRecallBand:
             What was drawn.
         """
         low, high = (np.append(steps[:1], steps) for steps in (self.lower, self.upper))
-        look = {"alpha": 0.25, "linewidth": 0, "step": "pre", **style}
-        return ax.fill_between(self.recall, low, high, **look)
+        return ax.fill_between(
+            self.recall, low, high, **{"alpha": 0.25, "linewidth": 0, "step": "pre", **style}
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -658,7 +653,7 @@ def edges_of_limits(bins: int) -> range:
 
 
 def roc_limits(
-    noise: NoisyCounts, n: int | None, edges: Floats, limits_of: RatioLimits
+    noise: NoisyCounts, n: int | None, edges: Floats, limits_of: Callable[[NoisyRatio], Ends]
 ) -> tuple[RocCurve, RocCurve]:
     """Return the lines between which the ROC curve lies, if all limits of shares hold.
 
@@ -691,11 +686,10 @@ def roc_limits(
         for start in (0, bins)
     ]
     limits = np.array([*map(limits_of, shares)])
-    sides = [
+    (fpr_low, fpr_high), (tpr_low, tpr_high) = (
         (np.maximum.accumulate(low[::-1]), np.minimum.accumulate(high)[::-1])
         for low, high in limits.reshape(-1, 2, 2).transpose(1, 2, 0)
-    ]
-    (fpr_low, fpr_high), (tpr_low, tpr_high) = sides
+    )
     thresholds = np.r_[np.inf, edges[inner[::-1]], edges[:1]]
     lower, upper = (
         RocCurve(np.r_[0.0, x, 1.0], np.r_[0.0, y, 1.0], thresholds)
@@ -762,11 +756,12 @@ def calibration_band(
     is_told = total > FAR * np.sqrt(np.maximum(of_total, 0.0))
     ends = quotient_limits((of_lower, of_upper), each, -1.0, 1.0)
     lower, upper = np.where(is_told, np.clip(ends, -most, 1.0 - least), [-most, 1.0 - least])
-    if shares is None:
+    if shares is not None:
+        low, high = shares
+    else:
         positive, _, noise, _ = cells.gaps(np.zeros_like(cells.least))
         shares = quick_ratio_limits(positive, total, noise, each)
-        shares = np.where(is_told, shares[0], 0.0), np.where(is_told, shares[1], 1.0)
-    low, high = shares
+        low, high = np.where(is_told, shares, [[0.0], [1.0]])
     gap = np.clip(excess / np.maximum(total, 1.0), lower, upper)
     known = np.array([prob_pred, prob_pred]) if cells.are_told else cells.means()
     lowest = np.clip(np.minimum(low, known[1] + lower), 0.0, 1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -126,12 +125,7 @@ class ReleasedScores:
         return formulas.area_under_roc(self.counts)
 
     def noise_interval(
-        self,
-        confidence: float = 0.95,
-        sure: bool = False,
-        *,
-        metric: str = "roc_auc",
-        ties: str = "any",
+        self, confidence: float = 0.95, sure: bool = False, *, metric: str = "roc_auc", ties: str = "any"
     ) -> Interval:
         """Return limits of the area under the ROC curve of these records' scores, which are not in bins.
 
@@ -154,16 +148,10 @@ class ReleasedScores:
         Interval
             The limits.
         """
-        told = self._limited(metric, ties, is_sure=check_flag(sure, "sure"))
-        return told.noise_interval(confidence)
+        return self._limited(metric, ties, is_sure=check_flag(sure, "sure")).noise_interval(confidence)
 
     def population_interval(
-        self,
-        confidence: float = 0.95,
-        sure: bool = False,
-        *,
-        metric: str = "roc_auc",
-        ties: str = "any",
+        self, confidence: float = 0.95, sure: bool = False, *, metric: str = "roc_auc", ties: str = "any"
     ) -> Interval:
         """Return limits of the area under the ROC curve among all people, of scores that are not in bins.
 
@@ -263,24 +251,21 @@ class ReleasedScores:
         inner = self.counts.edges[1:-1]
         return int(np.abs(inner - np.clip(wanted, inner[0], inner[-1])).argmin()) + 1
 
-    def _score_at(self, threshold: float, metric: Callable[..., Any], **options: Any) -> float:
-        return float(metric(self.at_threshold(threshold), **options))
-
     def recall_score(self, threshold: float, *, zero_division: float | str = 0.0) -> float:
         """Return the recall of ``score >= threshold``: see `at_threshold`, which has limits of it."""
-        return self._score_at(threshold, ReleasedConfusion.recall_score, zero_division=zero_division)
+        return float(self.at_threshold(threshold).recall_score(zero_division=zero_division))
 
     def precision_score(self, threshold: float, *, zero_division: float | str = 0.0) -> float:
         """Return the precision of ``score >= threshold``: see `at_threshold`, which has limits of it."""
-        return self._score_at(threshold, ReleasedConfusion.precision_score, zero_division=zero_division)
+        return float(self.at_threshold(threshold).precision_score(zero_division=zero_division))
 
     def f1_score(self, threshold: float, *, zero_division: float | str = 0.0) -> float:
         """Return the F1 score of ``score >= threshold``: see `at_threshold`, which has limits of it."""
-        return self._score_at(threshold, ReleasedConfusion.f1_score, zero_division=zero_division)
+        return float(self.at_threshold(threshold).f1_score(zero_division=zero_division))
 
     def specificity_score(self, threshold: float, *, zero_division: float | str = 0.0) -> float:
         """Return the specificity of ``score >= threshold``: see `at_threshold`, which has limits of it."""
-        return self._score_at(threshold, ReleasedConfusion.specificity_score, zero_division=zero_division)
+        return float(self.at_threshold(threshold).specificity_score(zero_division=zero_division))
 
     def threshold_for(self, *, precision: float | None = None, recall: float | None = None) -> float:
         """Return the threshold that reaches a precision or a recall, by the released counts.
@@ -308,8 +293,7 @@ class ReleasedScores:
         if (precision is None) == (recall is None) or not 0 <= goal <= 1:
             raise ValueError("Pass either precision or recall, a number from 0 to 1.")
         metric = self.precision_score if name == "precision" else self.recall_score
-        edges = self.counts.edges[1:-1].tolist()
-        reached = [edge for edge in edges if metric(edge) >= goal]
+        reached = [edge for edge in self.counts.edges[1:-1].tolist() if metric(edge) >= goal]
         if not reached:
             raise ValueError(
                 f"No edge of the released bins has a {name} of {goal:g} by the noisy counts: ask for less."
@@ -365,9 +349,8 @@ class ReleasedScores:
             raise ValueError("threshold must be a probability, a number in [0, 1].")
         edge, bins = self._edge_of(threshold), self.counts.positive.size
         at = float(self.counts.edges[edge])
-        weight, above = at / (1 - at), np.arange(edge, bins)
-        (noise,) = self.result.parts
-        ratio = noisy_ratio(noise, (bins + above).tolist(), above.tolist(), n)
+        weight, (noise,) = at / (1 - at), self.result.parts
+        ratio = noisy_ratio(noise, range(bins + edge, 2 * bins), range(edge, bins), n)
         limits = bands.benefit_limits if of == "people" else bands.benefit_noise_limits
         lower, upper = limits(ratio, n, weight, miss)
         estimate = float(self.net_benefit_curve().net_benefit[edge - 1])

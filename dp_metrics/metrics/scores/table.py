@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.arrays import Records, Shape, check_edges, float_block, in_blocks, probability_block
 from dp_metrics.inputs.labels import LabelColumns, labels_and_scores
 from dp_metrics.inputs.options import Floats, as_whole
-from dp_metrics.mechanisms._laws import Limits, Staircase
+from dp_metrics.mechanisms._laws import Integers, Limits, Staircase
 from dp_metrics.metrics.scores import bands, curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import BinnedCells, CalibrationBand, PrecisionRecallBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, ScoreCounts
@@ -73,7 +73,7 @@ def finest_edges(edges: Any) -> Floats:
 
 def counted(
     records: Records, *, classes: LabelColumns, edges: Floats, read: Callable[[NDArray[Any]], Floats]
-) -> NDArray[np.int64]:
+) -> Integers:
     """Return how many records lie in each of the finest bins: the negative, then the positive class.
 
     Where each person counts once, a record counts its units.
@@ -323,13 +323,7 @@ def binned_calibration_band(
 
 
 def score_query(
-    formula: Callable[[ScoreCounts], Any],
-    shape: Shape,
-    *,
-    labels: Any,
-    pos_label: Any,
-    edges: Any,
-    bins: Any,
+    formula: Callable[[ScoreCounts], Any], shape: Shape, *, labels: Any, pos_label: Any, edges: Any, bins: Any
 ) -> Query:
     """Return the query of a result that follows from a table of scores."""
     classes = formulas.two_classes(labels, pos_label, shape.arguments[1], "y_score")
@@ -398,9 +392,7 @@ class SoftBins:
 
     def note(self, result: Result[Any]) -> str | None:
         """Return what to say if limits of the noise of a share that is shown are too far apart: `WIDEST`."""
-        noise: NoisyCounts = result.parts[0]
-        low, high = self._ends(result.released)
-        records = (low + high).sum(axis=0)
+        noise, records = result.parts[0], self._ends(result.released).sum(axis=(0, 1))
         here = records[formulas.are_shown(records)]
         added = math.sqrt(2) * noise.expected / self.steps  # of two ends
         few = tables.too_few(added, here)
@@ -430,7 +422,7 @@ class SoftBins:
         scores = records * lower + high.sum(axis=0) / self.n_bins
         return formulas.shown(records, (low + high)[1], scores)
 
-    def count(self, records: Records, *, classes: LabelColumns) -> NDArray[np.int64]:
+    def count(self, records: Records, *, classes: LabelColumns) -> Integers:
         """Return the counts of the cells, in steps: by end, class and bin."""
         size = 2 * self.n_bins
         table = np.zeros((2, size), dtype=np.int64)
