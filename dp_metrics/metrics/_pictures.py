@@ -28,6 +28,7 @@ COLOURS: Mapping[str, str] = {
 """Of all pictures: released lines, released bars, limits, what chance would give, what is mostly noise."""
 
 _NOISE = "mostly noise"
+_BY_CHANCE: Mapping[str, Any] = {"color": COLOURS["chance"], "linestyle": ":", "linewidth": 1}
 _MOST_LIMITS = 3  # labels, up to which the limits of a cell fit below its number
 _CHARACTERS = 33  # that fit side by side into a matrix of 400 pixels
 _WIDEST = 15  # characters of a line of a label
@@ -43,7 +44,7 @@ def draw_roc(curve: RocCurve, area: float, band: RocBand | None, ax: Any) -> Any
     display = RocCurveDisplay(fpr=curve.fpr, tpr=curve.tpr, roc_auc=area).plot(ax=_axes(ax))
     display.line_.set(color=COLOURS["value"], linewidth=1.8, label=f"released (area {area:.3f})", zorder=3)
     _shade(display.ax_, band)
-    display.ax_.plot([0, 1], [0, 1], color=COLOURS["chance"], linestyle=":", linewidth=1, label="chance")
+    display.ax_.plot([0, 1], [0, 1], label="chance", **_BY_CHANCE)
     return _finished(display, "false positive rate", "true positive rate", "lower right")
 
 
@@ -84,7 +85,7 @@ def draw_precision_recall(
         style = {"drawstyle": "steps-post", "linewidth": 2.2, "zorder": 4}
         display.ax_.plot(x, y, color=COLOURS["noise"], label=_NOISE, **style)
     _shade(display.ax_, band)
-    display.ax_.axhline(share, color=COLOURS["chance"], linestyle=":", linewidth=1, label="chance")
+    display.ax_.axhline(share, label="chance", **_BY_CHANCE)
     return _finished(display, "recall", "precision", "lower left" if share < 0.3 else "best")
 
 
@@ -99,7 +100,7 @@ def draw_calibration(display: Any, band: CalibrationBand | None, is_noise: NDArr
     if is_noise.any():
         style = {"markerfacecolor": "white", "markeredgecolor": COLOURS["noise"], "markersize": 6}
         axes.plot(score[is_noise], share[is_noise], "o", **style, label=_NOISE, zorder=4)
-    axes.plot([0, 1], [0, 1], color=COLOURS["chance"], linestyle=":", linewidth=1, label="perfect")
+    axes.plot([0, 1], [0, 1], label="perfect", **_BY_CHANCE)
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     return _finished(display, "score", "share of positives", "best")
 
