@@ -191,7 +191,7 @@ class Metric:
         return arrays.first_records(data, names=self.data, relation=relation, is_all=is_all, **public)[:2]
 
     def form(
-        self, columns: int | None = None, resolution: float | None = None, n: int | None = None
+        self, columns: int | None = None, resolution: float = ArgumentShape.resolution, n: int | None = None
     ) -> Shape:
         """Return a form of records of which the last argument alone tells its columns.
 
@@ -199,12 +199,12 @@ class Metric:
         ----------
         columns : int or None, default=None
             Columns of the last argument; None: as many as the labels say, or one.
-        resolution : float or None, default=None
-            Machine epsilon of its type; None: that of float64.
+        resolution : float, default=that of float64
+            Machine epsilon of its type.
         n : int or None, default=None
             Public number of records.
         """
-        last = ArgumentShape(columns) if resolution is None else ArgumentShape(columns, True, resolution)
+        last = ArgumentShape(columns, True, resolution)
         return Shape((*(ArgumentShape(None) for _ in self.data[1:]), last), n)
 
     def planned(self, shape: Shape, options: Options) -> Query:

@@ -119,7 +119,7 @@ def _chunks(collection: Any) -> list[Any]:
     partitions.
     """
     delayed = collection.to_delayed(optimize_graph=False)
-    return list(delayed.flat) if isinstance(delayed, np.ndarray) else list(delayed)
+    return list(getattr(delayed, "flat", delayed))  # of an array they are an array
 
 
 def _aligned(data: Collections) -> list[Any]:

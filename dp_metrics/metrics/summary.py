@@ -117,8 +117,8 @@ class Summary:
                 )
             if name not in row.options:
                 raise TypeError(f"{row.name}() got an unexpected keyword argument {name!r}.")
-        ranks = CAPACITY if capacity is None else check_count(capacity, "capacity")
-        self._name, self._options, self._capacity = row.name, options, ranks
+        self._name, self._options = row.name, options
+        self._capacity = CAPACITY if capacity is None else check_count(capacity, "capacity")
         self._expected: Query | None = None  # of a form that was stated before there were chunks
         self._query: Query | None = None  # of the form that chunks have stated
         self._stats: list[Any] = []  # of the records of all chunks; none before the first chunk
@@ -217,10 +217,10 @@ class Summary:
         form = _form_of(shape) if shape.states_columns or stats[0].totals.n > 0 else None
         # valid labels, as the stats have been made of them
         together = self._together(None if groups is None else arrays.persons_of(groups), stats)
-        added = self._add(replace(query, unstated=None), stats, form, is_open=False)
+        self._add(replace(query, unstated=None), stats, form, is_open=False)
         self._is_weighted |= sample_weight is not None
         self._persons = together
-        return added
+        return self
 
     def _together(self, persons: frozenset[Any] | None, stats: list[Any]) -> frozenset[Any] | None:
         """Return the persons of this summary, and of a chunk with these stats.
@@ -249,8 +249,9 @@ class Summary:
     def _stats_of(self, query: Query, records: Records) -> list[Any]:
         """Return what has to be known of records that will not be looked at again."""
         checked = query.checked(records)
-        quantities, capacity = query.quantities, self._capacity
-        return [one.stats(checked, one.totals(checked), capacity, forget=True) for one in quantities]
+        return [
+            one.stats(checked, one.totals(checked), self._capacity, forget=True) for one in query.quantities
+        ]
 
     def _add(self, query: Query, stats: list[Any], form: tuple[int, float] | None, *, is_open: bool) -> Self:
         """Add what is known of a chunk; one without records is no reason to fail, whatever its form."""
@@ -371,7 +372,7 @@ class Summary:
         metric, known = self._metric, self._totals
         weight = known.weight if self._is_weighted else None
         # of weights and persons the settings need to know that there are some
-        given: dict[str, Any] = {**self._options, "sample_weight": None if weight is None else True}
+        given = {**self._options, "sample_weight": self._is_weighted or None}
         given["groups"] = None if self._persons is None else True
         arrays.asked_of_persons(given)
         persons = None if self._persons is None else len(self._persons)
