@@ -38,14 +38,7 @@ OF_PROBABILITIES: Mapping[str, Any] = {
 """Facts about every metric that judges the probabilities of all labels."""
 
 
-def _mean_query(
-    columns: LabelColumns,
-    loss: Loss,
-    cap: float,
-    *,
-    codes: Any = None,
-    **more: Any,
-) -> Query:
+def _mean_query(columns: LabelColumns, loss: Loss, cap: float, *, codes: Any = None, **more: Any) -> Query:
     """Return the query of the mean of a loss of the codes of labels, and of probabilities."""
     reads = (codes or columns.labels.sorted_codes, probability_block)
     part = MeanOf(RecordLoss(loss, reads=reads, cap=cap))
@@ -54,8 +47,7 @@ def _mean_query(
 
 
 def _is_positive(block: NDArray[Any], *, columns: LabelColumns) -> NDArray[np.intp]:
-    matches: NDArray[np.bool_] = columns.labels.sorted_codes(block) == columns.positive
-    return matches.astype(np.intp)
+    return np.asarray(columns.labels.sorted_codes(block) == columns.positive, dtype=np.intp)
 
 
 def _mean_or_sum(released: ReleasedNumbers, *, normalize: bool, is_score: bool = False) -> float:
@@ -89,8 +81,7 @@ class ShareOfRecords(Monotone):
         """Return the result."""
         if _is_mean(released):
             return super().__call__(released)
-        counts = self.counts.layout.counts(released.values[0], released.public_n)
-        return self._shown(self.counts.formula(counts), released)
+        return self._shown(self.counts(released), released)
 
     def _shown(self, share: Any, released: ReleasedNumbers) -> Any:
         """Return the share, or the number of records that it is of all, which is public then."""
@@ -275,8 +266,7 @@ def private_brier_score_loss(
 def _zero_one_query(shape: Shape, *, normalize: Any, is_score: bool = False) -> Query:
     record_loss = RecordLoss(_differs, reads=(np.asarray, np.asarray), cap=1.0)
     reader = partial(labels_of_any_type, columns=shape.columns())
-    of_what = "right labels" if is_score else "wrong labels"
-    result = share_of_records(normalize, of_what, is_score=is_score)
+    result = share_of_records(normalize, "right labels" if is_score else "wrong labels", is_score=is_score)
     return Query((MeanOf(record_loss, is_share=True),), reader, result)
 
 

@@ -108,8 +108,8 @@ class _Scores:
     def __call__(self, released: ReleasedNumbers) -> Any:
         """Return the scores, or their average."""
         k = len(released.values) // 2
-        parts = zip(released.values[:k], released.values[k:], strict=True)
-        return _combined([r2_from_parts(error, variance) for error, variance in parts], self.output_weights)
+        scores = map(r2_from_parts, released.values[:k], released.values[k:])
+        return _combined([*scores], self.output_weights)
 
     note = staticmethod(nothing_known)  # of an error, or of a variance
 
@@ -121,7 +121,7 @@ class _Scores:
         """Return limits: with the largest errors and the smallest variances, and the other way round."""
         of_parts = [part.limits(miss / len(result.parts)) for part in result.parts]
         k = len(of_parts) // 2
-        ends = [_score_limits(*pair) for pair in zip(of_parts[:k], of_parts[k:], strict=True)]
+        ends = [*map(_score_limits, of_parts[:k], of_parts[k:])]
         lower, upper = (_combined([end[side] for end in ends], self.output_weights) for side in (0, 1))
         is_missing = any(low <= -options.MAX_FLOAT for low, _ in ends)
         if is_missing and not isinstance(lower, np.ndarray):

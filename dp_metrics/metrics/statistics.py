@@ -33,11 +33,7 @@ def _one_column(_: Shape, *, part: Quantity, name: str = "x", **of_query: Any) -
 
 
 def _variance_query(
-    shape: Shape,
-    *,
-    bounds: Any,
-    ddof: Any,
-    of_variance: Callable[[float], float] = float,
+    shape: Shape, *, bounds: Any, ddof: Any, of_variance: Callable[[float], float] = float
 ) -> Query:
     freedom, limits = check_ddof(ddof), check_bounds(bounds)
     if shape.n is not None and shape.n and not freedom < shape.n:
@@ -262,6 +258,10 @@ def _above_lower(bounds: Bounds, reason: str) -> tuple[RecordLoss, Monotone]:
     if bounds is None:
         raise ValueError(f"bounds must be given: {reason}.")
     low, high = bounds
-    reads, width = (partial(float_block, name="x"),), min(high - low, MAX_FLOAT)
-    above = RecordLoss(partial(_above, low=low), reads=reads, cap=width, bounds=bounds)
+    above = RecordLoss(
+        partial(_above, low=low),
+        reads=(partial(float_block, name="x"),),
+        cap=min(high - low, MAX_FLOAT),
+        bounds=bounds,
+    )
     return above, Monotone(partial(_shifted, low=low, high=high))
