@@ -239,12 +239,12 @@ class PrivateMetricFrame:
 
     def _show(self, result: FrameResult, epsilon: float) -> None:
         """Set the attributes."""
-        self._result, (self._entries, sizes, relation, self.membership) = result, result
+        self._result, (self._entries, sizes, relation) = result, result
         self._is_single = [*self._entries] == [""]
         self._groups = [*next(iter(self._entries.values())).groups]
         self.epsilon = epsilon
-        is_within = self.membership == "public"
-        self.neighboring = (Relation.WITHIN_GROUPS if is_within else relation).value
+        self.neighboring = relation.value
+        self.membership = "public" if relation is Relation.WITHIN_GROUPS else "private"
         self.by_group = self._by_group(lambda cell: cell.value)
         self.rests_on = self._by_group(lambda cell: cell.rests_on)
         self.note = self._by_group(lambda cell: cell.note)

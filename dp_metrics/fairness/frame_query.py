@@ -152,13 +152,15 @@ class Entry(NamedTuple):
         return [sorted((value, self.overall.value)) for value in values]
 
 
-Told: TypeAlias = tuple[Mapping[str, Entry], Mapping[Hashable, float] | None]
-"""The entries of some metrics, by name, and the number of records of each group, where something tells it."""
+Sizes: TypeAlias = Mapping[Hashable, Any] | None
+"""The number of records of each group, where something tells it."""
 
+Told: TypeAlias = tuple[Mapping[str, Entry], Sizes]
+"""The entries of some metrics, by name, and the sizes of groups that these tell."""
 
-FrameResult: TypeAlias = tuple[Mapping[str, Entry], Mapping[Hashable, float] | None, Relation, str]
-"""What a frame holds of a release, its entries with the name "" where there is one metric only; under which
-relation it was released, and whether the group of each record is "private" or "public".
+FrameResult: TypeAlias = tuple[Mapping[str, Entry], Sizes, Relation]
+"""What a frame holds of a release: its entries, with the name "" where there is one metric only, the sizes of
+groups, and the relation that the accountant counts, which tells whether the group of each record is public.
 """
 
 Tables = Mapping[str, tuple[str, Confusion | ScoreTable]]
@@ -241,7 +243,7 @@ def query_of_frame(
     blocks = [one.at(Fraction(size, len(metrics)), most) for size, one in releases]
     relation = None if groups.sizes is None else Relation.WITHIN_GROUPS
     whole = Together.of(blocks, partial(_prepared, groups=groups), relation)
-    return whole.then(partial(_of_frame, names=names, groups=groups, relation=shape.relation))
+    return whole.then(partial(_of_frame, names=names, groups=groups, relation=relation or shape.relation))
 
 
 Prepared: TypeAlias = tuple[Records, Callable[[], list[Records]]]
@@ -271,9 +273,8 @@ def _of_frame(
     entries = {name: entry for of_block, _ in made for name, entry in of_block.items()}
     # tables come first, which tell the sizes best
     told = next((known for _, known in made if known is not None), None)
-    sizes: Any = told if groups.sizes is None else groups.each
-    membership = "private" if groups.sizes is None else "public"
-    return {name: entries[name] for name in names}, sizes, relation, membership
+    sizes = told if groups.sizes is None else groups.each
+    return {name: entries[name] for name in names}, sizes, relation
 
 
 def _shared_layout(confusions: Sequence[Confusion], labels: LabelSet) -> Layout:
@@ -535,10 +536,8 @@ def without_empty(result: FrameResult, groups: Groups) -> FrameResult:
     """Return what one table tells where the sizes of groups are public: nothing of those without records."""
     nothing = FrameCell(math.nan, NO_RECORDS, rests_on=0)
     empty = {group: nothing for group, size in groups.each.items() if size == 0}
-    entries, _, relation, _ = result
-    known = {name: one._replace(groups={**one.groups, **empty}) for name, one in entries.items()}
-    sizes: Any = groups.each
-    return known, sizes, relation, "public"
+    known = {name: one._replace(groups={**one.groups, **empty}) for name, one in result[0].items()}
+    return known, groups.each, Relation.WITHIN_GROUPS
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:
@@ -605,7 +604,7 @@ def margin_of(result: FrameResult, feature: int) -> FrameResult:
     ValueError
         If a metric is not read from counts of labels.
     """
-    (entries, sizes, relation, membership), together = result, dict[Hashable, list[Hashable]]()
+    (entries, sizes, relation), together = result, dict[Hashable, list[Hashable]]()
     groups: Any = next(iter(entries.values())).groups
     for group in groups:
         together.setdefault(group[feature], []).append(group)
@@ -615,7 +614,7 @@ def margin_of(result: FrameResult, feature: int) -> FrameResult:
         name: entry._replace(groups={label: _margin(entry, some) for label, some in together.items()})
         for name, entry in entries.items()
     }
-    return margins, sizes, relation, membership
+    return margins, sizes, relation
 
 
 def _margin(entry: Entry, groups: Sequence[Hashable]) -> FrameCell:
