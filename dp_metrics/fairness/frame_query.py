@@ -1,7 +1,7 @@
 """What a table of metrics by group releases, and how its entries follow."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from dp_metrics.fairness.groups import Groups, by_group
 from dp_metrics.inputs.arrays import Records, Shape
-from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.losses import identity
 from dp_metrics.inputs.options import Floats, Relation, check_choice, check_share
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.metrics.labels.confusion import Confusion, confusion_for
-from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
+from dp_metrics.metrics.labels.layouts import Counts, matrix_layout, right_or_wrong, whole
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreTable, score_query
 from dp_metrics.quantities.base import get_mechanism
@@ -73,8 +72,9 @@ class FrameMetric:
     def planned(self, shape: Shape) -> Query:
         """Return the query of records of a public form, with the mechanism that was chosen."""
         query = self.row.planned(shape, self.options)
-        chosen = () if self.mechanism is None else (self.mechanism,) * len(query.quantities)
-        return replace(query, mechanisms=chosen or query.mechanisms)
+        if self.mechanism is None:
+            return query
+        return replace(query, mechanisms=(self.mechanism,) * len(query.quantities))
 
 
 class FrameCell(NamedTuple):
@@ -163,8 +163,8 @@ FrameResult: TypeAlias = tuple[Mapping[str, Entry], Sizes, Relation]
 groups, and the relation that the accountant counts, which tells whether the group of each record is public.
 """
 
-Tables = Mapping[str, tuple[str, Confusion | ScoreTable]]
-"""Public: by name, the name of the function of each metric of one table, and what makes it of the counts."""
+Members: TypeAlias = Sequence[tuple[FrameMetric, Any]]
+"""Public: the metrics of one table, each with what makes it of the counts, or the query of that."""
 
 
 def frame_metrics(metrics: Any) -> list[FrameMetric]:
@@ -225,8 +225,8 @@ def query_of_frame(
     shape = replace(shape, arguments=shape.arguments[:2])
     if shape.n is not None:  # a group without records has the columns that all records have
         shape = replace(shape, arguments=tuple(replace(one, states_columns=True) for one in shape.arguments))
-    tables: dict[str, list[tuple[FrameMetric, Confusion]]] = {}
-    scored: dict[Any, list[tuple[FrameMetric, Query]]] = {}
+    tables: dict[str, list[tuple[FrameMetric, Any]]] = {}
+    scored: dict[Any, list[tuple[FrameMetric, Any]]] = {}
     others: list[FrameMetric] = []
     for one in metrics:
         if isinstance(one.row.usual.reading, Confusion):
@@ -239,8 +239,8 @@ def query_of_frame(
     releases = [(len(members), _labels(members, shape, groups)) for members in tables.values()]
     releases += [(len(members), _scores(members, shape, groups)) for members in scored.values()]
     releases += [(1, _each_alone(one, shape, groups, overall_share)) for one in others]
-    names, most = tuple(one.name for one in metrics), shape.most_records
-    blocks = [one.at(Fraction(size, len(metrics)), most) for size, one in releases]
+    blocks = [one.at(Fraction(size, len(metrics)), shape.most_records) for size, one in releases]
+    names = [one.name for one in metrics]
     relation = None if groups.sizes is None else Relation.WITHIN_GROUPS
     whole = Together.of(blocks, partial(_prepared, groups=groups), relation)
     return whole.then(partial(_of_frame, names=names, groups=groups, relation=relation or shape.relation))
@@ -277,17 +277,13 @@ def _of_frame(
     return {name: entries[name] for name in names}, sizes, relation
 
 
-def _shared_layout(confusions: Sequence[Confusion], labels: LabelSet) -> Layout:
-    """Return the fewest counts that determine all of these metrics."""
-    if len(confusions) == 1:
-        return confusions[0].layout
-    return whole(labels.size) if any(c.needs_matrix for c in confusions) else matrix_layout(labels.size)
-
-
-def _labels(members: Sequence[tuple[FrameMetric, Confusion]], shape: Shape, groups: Groups) -> Together:
-    """Return the release of metrics of one set of labels."""
-    labels = members[0][1].labels
-    layout = _shared_layout([confusion for _, confusion in members], labels)
+def _labels(members: Members, shape: Shape, groups: Groups) -> Together:
+    """Return the release of metrics of one set of labels: the fewest counts that determine all of them."""
+    first: Confusion = members[0][1]
+    labels, layout = first.labels, first.layout
+    if len(members) > 1:
+        needs_matrix = any(confusion.needs_matrix for _, confusion in members)
+        layout = whole(labels.size) if needs_matrix else matrix_layout(labels.size)
     check_cells(
         groups.size * layout.good.size,
         f"The table of {groups.size:,} groups and {labels.size:,} labels",
@@ -334,11 +330,11 @@ def _of_scores(metric: FrameMetric, shape: Shape) -> Query | None:
     area = replace(metric, options=options).planned(of_any_names)
     if len(area.quantities) > 1:  # not of two labels
         return None
-    options = {"labels": options.get("labels"), "pos_label": pos_label, "edges": None, "bins": None}
-    return score_query(area_under_roc, shape, **options)
+    labels = options.get("labels")
+    return score_query(area_under_roc, shape, labels=labels, pos_label=pos_label, edges=None, bins=None)
 
 
-def _scores(members: Sequence[tuple[FrameMetric, Query]], shape: Shape, groups: Groups) -> Together:
+def _scores(members: Members, shape: Shape, groups: Groups) -> Together:
     """Return the release of metrics of scores that have the same classes and bins."""
     query = members[0][1]
     part: Any = query.quantities[0]
@@ -352,7 +348,7 @@ def _scores(members: Sequence[tuple[FrameMetric, Query]], shape: Shape, groups: 
 
 def _each_alone(metric: FrameMetric, shape: Shape, groups: Groups, overall_share: Fraction) -> Together:
     """Return the releases of any other metric: one table if it is a share of the records."""
-    hidden, name = groups.sizes is None, metric.metric
+    hidden = groups.sizes is None
     # the options must suit the sizes of the groups, even where these are private
     disclosing = metric.row.disclosing(metric.options)
     if hidden and disclosing and shape.n is not None:
@@ -373,33 +369,29 @@ def _each_alone(metric: FrameMetric, shape: Shape, groups: Groups, overall_share
         each /= 2
     # the smallest group has at most as many records as the mean one, which is public
     mean = None if shape.n is None else Fraction(shape.n, groups.size)
-    shares = [Share(queries[size], each, groups.relation, name, mean) for size in here]
+    shares = [Share(queries[size], each, groups.relation, metric.metric, mean) for size in here]
     if overall_share:
-        of_all = metric.planned(shape)
-        shares.insert(0, Share(of_all, overall_share, shape.relation, name))
+        shares.insert(0, Share(metric.planned(shape), overall_share, shape.relation, metric.metric))
     reader = partial(_of_places, places=groups.places, with_all=bool(overall_share))
-    combine = partial(_of_each, name=metric.name, metric=name, query=usual, groups=groups)
-    return Together(tuple(shares), reader, combine)
+    return Together(tuple(shares), reader, partial(_of_each, metric=metric, query=usual, groups=groups))
 
 
-def _of_each(results: Sequence[Result[Any]], *, name: str, metric: str, query: Query, groups: Groups) -> Told:
+def _of_each(results: Sequence[Result[Any]], *, metric: FrameMetric, query: Query, groups: Groups) -> Told:
     """Return the entry of a metric that is released for each group, and perhaps for all records first."""
     left = iter(results)
     overall = _cell_of_result(next(left)) if len(results) > len(groups.places) else FrameCell(None)
-    cells: dict[Hashable, FrameCell] = {}
-    records: dict[Hashable, float] = {}
+    cells, sizes = dict[Hashable, FrameCell](), dict[Hashable, float]()
     for group, size in groups.each.items():
         if size == 0:
             cells[group] = FrameCell(_undefined(query, results[-1]), NO_RECORDS, rests_on=0)
-            records[group] = 0.0
             continue
         one = next(left)
         told, counting = _records_told(one, size)
         cells[group] = _cell_of_result(one, counting)
         if told is not None:
-            records[group] = float(told)
-    sizes = records if len(records) == groups.size else None
-    return {name: Entry(metric, cells, overall)}, sizes
+            sizes[group] = float(told)
+    entry = Entry(metric.metric, cells, overall)
+    return {metric.name: entry}, sizes if len(sizes) == groups.size else None
 
 
 def _cell_of_result(result: Result[Any], rests_on: int | None = None) -> FrameCell:
@@ -465,17 +457,14 @@ def _last_first(records: Records, *, part: Any) -> NDArray[np.int64]:
     return counts[::-1]
 
 
-def _table(
-    query: Query, members: Sequence[tuple[FrameMetric, Any]], shape: Shape, groups: Groups
-) -> Together:
+def _table(query: Query, members: Members, shape: Shape, groups: Groups) -> Together:
     """Return one table of counts for all groups, or with public membership a table for each.
 
     The query counts the records of a group. Of each metric comes what makes it of the counts.
     """
     part: Any = query.quantities[0]
-    metrics = {metric.name: (metric.metric, made) for metric, made in members}
     of_group, number = Query((replace(part, groups=1),), query.reader), groups.size
-    combine = partial(_of_table, metrics=metrics, groups=groups)
+    combine = partial(_of_table, members=members, groups=groups)
     if groups.sizes is not None:
         shares = (Share(of_group, Fraction(1), groups.relation, _FRAME),) * len(groups.places)
         return Together(shares, partial(_of_places, places=groups.places), combine)
@@ -496,33 +485,31 @@ def _counts_by_group(coded: Records, *, query: Query, groups: int) -> NDArray[np
     return np.concatenate([part.find(query.reader(piece)) for piece in pieces])
 
 
-def _of_table(results: Sequence[Result[Any]], *, metrics: Tables, groups: Groups) -> Told:
+def _of_table(results: Sequence[Result[Any]], *, members: Members, groups: Groups) -> Told:
     """Return the entries of metrics that are read from counts by group."""
-    first = next(made for _, made in metrics.values())  # whose counts are those of all
-    tables = [(_plausible(one), saturated_counts(one.value)) for one in results]
-    if groups.sizes is None:
-        rows = list(zip(*(one.reshape(groups.size, -1) for one in tables[0]), strict=True))
-    else:
-        nothing = np.zeros(min(len(one.value) for one in results))
-        known = iter(tables)
-        rows = [next(known) if size else (nothing, nothing) for size in groups.sizes]
+    _, first = members[0]  # whose counts are those of all
     noise = results[0].parts[0]  # as large as that of any other group
-    of_groups = [_counts_told(first, row, own, noise.expected) for row, own in rows]
+    n = results[0].n if groups.sizes is None else sum(groups.sizes)
     released = _result_of_each(results, groups)
-    here, n = [one for one in released if one is not None], _sum(one.n for one in results)
-    joined: Any = None if isinstance(first, ScoreTable) else _counts_of_groups(here, n)
+    here = [one for one in released if one is not None]
+    tables = len(here) // len(results)
+    rows = iter([row for one in results for row in _plausible(one).reshape(tables, -1)])
+    nothing = np.zeros(min(len(one.value) for one in here))
+    noisy = [nothing if one is None else saturated_counts(one.value) for one in released]
+    of_groups = [
+        _counts_told(first, nothing if one is None else next(rows), own, noise.expected)
+        for one, own in zip(released, noisy, strict=True)
+    ]
     entries = {}
-    for name, (metric, made) in metrics.items():
-        each = [None if one is None else replace(one, metric=metric, reading=made) for one in released]
-        cells = {
-            group: _cell_of_counts(made, counts, one)
-            for group, counts, one in zip(groups.labels, of_groups, each, strict=True)
-        }
+    for metric, made in members:
+        each = [None if one is None else replace(one, metric=metric.metric, reading=made) for one in released]
+        of_each = zip(groups.labels, of_groups, each, strict=True)
+        cells = {group: _cell_of_counts(made, *told) for group, *told in of_each}
         if isinstance(made, ScoreTable):
-            overall = _of_all_scores(made, [own for _, own in rows], noise, n)
+            overall = _of_all_scores(made, noisy, noise, n)
         else:
-            overall = _cell_of_groups(replace(joined, metric=metric), made, len(here))
-        entries[name] = Entry(metric, cells, overall)
+            overall = _cell_of_groups([one for one in each if one is not None], made, n)
+        entries[metric.name] = Entry(metric.metric, cells, overall)
     return entries, {group: one.n for group, one in zip(groups.labels, of_groups, strict=True)}
 
 
@@ -538,12 +525,6 @@ def without_empty(result: FrameResult, groups: Groups) -> FrameResult:
     empty = {group: nothing for group, size in groups.each.items() if size == 0}
     known = {name: one._replace(groups={**one.groups, **empty}) for name, one in result[0].items()}
     return known, groups.each, Relation.WITHIN_GROUPS
-
-
-def _sum(numbers: Iterable[int | None]) -> int | None:
-    """Return the sum of numbers of records; None where one of them is private."""
-    known = [*numbers]
-    return None if None in known else sum(one for one in known if one is not None)
 
 
 def _cell_of_counts(made: Any, counts: Any, result: Result[Any] | None) -> FrameCell:
@@ -563,28 +544,27 @@ def _of_all_scores(made: ScoreTable, each: Sequence[Floats], noise: NoisyCounts,
     """Return the cell of all records, of the sums of the noisy scores of each group: without limits."""
     fewest = min(row.size for row in each)  # groups of other sizes may have tables of more columns
     # counts of groups are added up as they were drawn: each made 0 or more makes the sums too large
-    noisy = np.sum([_narrowed(row, fewest) for row in each], axis=0)
+    noisy = np.sum([row.reshape(2, fewest // 2, -1).sum(axis=2).ravel() for row in each], axis=0)
     added = math.sqrt(sum(row.size for row in each) / fewest)  # numbers in one of the total
     plausible = plausible_counts(noisy, ((fewest, Fraction(1)),), n)
     counts = _counts_told(made, plausible, noisy, noise.expected * added)
-    return FrameCell(made.formula(counts), made.note_of(_of_sums(noise, noisy, added**2), counts))
+    # noise of as large a variance as that of the sums
+    rate = float(min(rate for _, rate in noise.rates))
+    wider = 2 * math.asinh(math.sinh(min(rate, 600.0) / 2) / added)
+    sums = tuple(np.rint(noisy * noise.units).astype(np.int64).tolist())
+    of_sums = NoisyCounts(sums, ((fewest, Fraction(wider)),), zero_sum=False, units=noise.units)
+    return FrameCell(made.formula(counts), made.note_of(of_sums, counts))
 
 
-def _cell_of_groups(joined: Result[Any], made: Confusion, groups: int) -> FrameCell:
-    """Return the cell of several groups together, of their counts one after the other."""
+def _cell_of_groups(known: Sequence[Result[Any]], made: Confusion, n: int | None) -> FrameCell:
+    """Return the cell of several groups together, of n records where that is public."""
+    table: Any = known[0].noises[0]
+    groups, drawn = len(known), tuple(number for one in known for number in one.outputs[0].value)
+    joined = _with_counts(known[0], table.joined(groups), drawn, n)
     in_groups: Confusion = replace(made, layout=made.layout.in_groups(groups))
-    union = replace(joined, reading=in_groups)
     # counts are added up as they were drawn: each made 0 or more makes the sums too large
     noisy = np.reshape(joined.released.values[0], (groups, -1)).sum(axis=0)
-    counts = made.layout.counts(noisy, joined.released.public_n)
-    return _cell_of_counts(made, counts, union)
-
-
-def _counts_of_groups(known: Sequence[Result[Any]], n: int | None) -> Result[Any]:
-    """Return the released counts of several groups together, of n records where that is public."""
-    noisy = tuple(number for one in known for number in one.outputs[0].value)
-    table: Any = known[0].noises[0]
-    return _with_counts(known[0], table.joined(len(known)), noisy, n)
+    return _cell_of_counts(made, made.layout.counts(noisy, n), replace(joined, reading=in_groups))
 
 
 def _with_counts(
@@ -629,21 +609,8 @@ def _margin(entry: Entry, groups: Sequence[Hashable]) -> FrameCell:
         )
     if not known:
         return cells[0]
-    n = _sum(one.released.public_n for one in known)
-    return _cell_of_groups(_counts_of_groups(known, n), made[0], len(known))
-
-
-def _of_sums(noise: NoisyCounts, noisy: Floats, times: float) -> NoisyCounts:
-    """Return noise of as large a variance as that of sums of so many counts with this noise."""
-    rate = float(min(rate for _, rate in noise.rates))
-    wider = 2 * math.asinh(math.sinh(min(rate, 600.0) / 2) / math.sqrt(times))
-    sums = tuple(np.rint(noisy * noise.units).astype(np.int64).tolist())
-    return NoisyCounts(sums, ((noisy.size, Fraction(wider)),), zero_sum=False, units=noise.units)
-
-
-def _narrowed(row: Floats, size: int) -> Floats:
-    """Return a table of two classes with fewer columns; the row itself where it is no larger."""
-    return row if row.size == size else row.reshape(2, size // 2, -1).sum(axis=2).ravel()
+    n = None if known[0].n is None else sum(one.n for one in known)
+    return _cell_of_groups(known, made[0], n)
 
 
 def _result_of_each(results: Sequence[Result[Any]], groups: Groups) -> list[Result[Any] | None]:
