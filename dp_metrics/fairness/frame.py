@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import methodcaller
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness import frame_query
-from dp_metrics.fairness.frame_query import Entry, FrameCell, FrameResult
+from dp_metrics.fairness.frame_query import Entry, FrameCell, FrameMetric, FrameResult
 from dp_metrics.fairness.groups import Groups, public_groups
 from dp_metrics.fairness.intervals import GroupLimits, check_what
 from dp_metrics.inputs.arrays import columns_of, first_records
@@ -28,7 +27,7 @@ from dp_metrics.release.query import Source, Terms, Together
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import Interval, Number, PopulationQuestion, table_of
 from dp_metrics.release.result import counts_persons
-from dp_metrics.release.stored import Call, Results
+from dp_metrics.release.stored import Call, Results, read_shape
 
 GAP = " difference"
 """The end of the name of the largest difference between groups."""
@@ -552,8 +551,7 @@ class PrivateMetricFrame:
         TypeError
             If the values of groups cannot be compared.
         """
-        asked = PopulationQuestion.of("", confidence, sure)
-        return self._intervals(metric, of, asked, of_people=True, simultaneous=simultaneous)
+        return self._intervals(True, metric, of, confidence, sure, simultaneous)
 
     def noise_interval(
         self,
@@ -594,19 +592,17 @@ class PrivateMetricFrame:
         TypeError
             If the values of groups cannot be compared.
         """
-        asked = PopulationQuestion.of("", confidence, sure)
-        return self._intervals(metric, of, asked, of_people=False, simultaneous=simultaneous)
+        return self._intervals(False, metric, of, confidence, sure, simultaneous)
 
     def _intervals(
-        self, metric: str | None, of: Any, asked: PopulationQuestion, *, of_people: bool, simultaneous: bool
+        self, of_people: bool, metric: str | None, of: Any, confidence: float, sure: bool, simultaneous: bool
     ) -> Any:
-        what = check_what(of, self._groups)
+        asked, what = PopulationQuestion.of("", confidence, sure), check_what(of, self._groups)
         chosen = self._entries if metric is None else {metric: self._entry(metric)}
         together = 0
         if simultaneous:
             together = len(chosen) * (len(next(iter(chosen.values())).known) if what == "groups" else 1)
-        found: dict[str, Any] = {}
-        refused: list[Exception] = []
+        found, refused = dict[str, Any](), list[Exception]()
         for name, entry in chosen.items():
             limits = GroupLimits(replace(asked, metric=entry.metric), entry, of_people, together)
             try:
@@ -624,12 +620,12 @@ def _numbers_of(key: str, entry: Entry) -> Iterator[Number]:
         return
     name = (key or entry.metric.removeprefix("private_").removesuffix("_score")).replace("_", " ")
     if (of_all := entry.overall).value is not None:
-        limits = _limits(entry, methodcaller("of", "overall"))
+        limits = _limits(entry, GroupLimits.of, "overall")
         yield Number(name, float(of_all.value), name, of_all.note, of_all.bias, **limits)
     for group, cell in entry.groups.items():
         yield Number(
             f"{name} in {group_in_words(group)}", float(cell.value), name, cell.note, cell.bias,
-            group=group, rests_on=cell.rests_on, **_limits(entry, methodcaller("of_group", group)),
+            group=group, rests_on=cell.rests_on, **_limits(entry, GroupLimits.of_group, group),
         )  # fmt: skip
     yield from _gaps(name, entry, next((cell.note for cell in entry.known.values() if cell.note), None))
 
@@ -637,19 +633,20 @@ def _numbers_of(key: str, entry: Entry) -> Iterator[Number]:
 def _gaps(name: str, entry: Entry, note: str | None = None) -> Iterator[Number]:
     """Return how far groups differ in a metric."""
     for of, value in (("difference", entry.difference()), ("ratio", entry.ratio())):
-        yield Number(f"{name} {of}", value, name, note, **_limits(entry, methodcaller("of", of)))
+        yield Number(f"{name} {of}", value, name, note, **_limits(entry, GroupLimits.of, of))
 
 
-def _limits(entry: Entry, ask: Callable[[GroupLimits], Interval]) -> dict[str, Any]:
+def _limits(entry: Entry, ask: Callable[[GroupLimits, Any], Interval], of: Any) -> dict[str, Any]:
     """Return what has the limits of a number, as its arguments: those of records and of people are asked."""
-    noise, people = (partial(_range, entry, ask, of_people) for of_people in (False, True))
-    return {"_noise": noise, "_people": people}
+    ends = partial(_range, entry, ask, of)
+    return {"_noise": partial(ends, False), "_people": partial(ends, True)}
 
 
 def _range(
-    entry: Entry, ask: Callable[[GroupLimits], Interval], of_people: bool, confidence: float
+    entry: Entry, ask: Callable[..., Interval], of: Any, of_people: bool, confidence: float
 ) -> Interval:
-    return ask(GroupLimits(PopulationQuestion.of(entry.metric, confidence, sure=False), entry, of_people))
+    asked = PopulationQuestion.of(entry.metric, confidence, sure=False)
+    return ask(GroupLimits(asked, entry, of_people), of)
 
 
 def _over_expected(groups: Sequence[Hashable], scores: Mapping[Hashable, ReleasedScores]) -> Iterator[Number]:
@@ -679,5 +676,14 @@ def frame_of(result: FrameResult, epsilon: float) -> PrivateMetricFrame:
 
 def restored_frame(asked: Mapping[str, Any], form: Mapping[str, Any], results: Results) -> PrivateMetricFrame:
     """Return a stored release again."""
-    query = frame_query.query_again(asked["options"], form)
+    options, shape = asked["options"], read_shape(form["shape"])
+    groups = Groups.of(options["group_labels"], len(shape.arguments) - 2)
+    query = frame_query.query_of_frame(
+        [FrameMetric(**one) for one in options["metrics"]],
+        shape,
+        replace(groups, sizes=form["sizes"]),
+        overall_share=frame_query.check_frame(
+            options["membership"], options["overall_share"], relation=shape.relation
+        ),
+    )
     return frame_of(query.combine(results(query)), float(asked["epsilon"]))

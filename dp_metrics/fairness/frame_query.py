@@ -32,7 +32,7 @@ from dp_metrics.quantities.tables import (
 )
 from dp_metrics.release.query import Query, Share, Together
 from dp_metrics.release.result import Result
-from dp_metrics.release.stored import PER_RECORD, SETTINGS, read_shape
+from dp_metrics.release.stored import PER_RECORD, SETTINGS
 
 NO_RECORDS = "This group has no records."
 """The note of a group that all know to be empty."""
@@ -200,15 +200,6 @@ def check_frame(
     if membership == "public" and relation.private_n:
         raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
     return Fraction(0) if overall_share == 0 else check_share(overall_share, "overall_share, unless 0,")
-
-
-def query_again(asked: Mapping[str, Any], form: Mapping[str, Any]) -> Together:
-    """Return the query of a frame that was asked for, of records of a public form."""
-    metrics = [FrameMetric(**one) for one in asked["metrics"]]
-    shape, sizes = read_shape(form["shape"]), form["sizes"]
-    groups = Groups.of(asked["group_labels"], len(shape.arguments) - 2)
-    share = check_frame(asked["membership"], asked["overall_share"], relation=shape.relation)
-    return query_of_frame(metrics, shape, replace(groups, sizes=sizes), overall_share=share)
 
 
 def query_of_frame(

@@ -44,9 +44,8 @@ class Groups:
         features : int
             Number of features.
         """
-        groups = cls(
-            tuple(LabelSet.of(labels, "group_labels") for labels in _of_each(group_labels, features))
-        )
+        sets = [LabelSet.of(labels, "group_labels") for labels in _of_each(group_labels, features)]
+        groups = cls(tuple(sets))
         check_cells(
             groups.size,
             "The table of all combinations of group_labels",
@@ -102,8 +101,8 @@ class Groups:
         for at, labels in enumerate(self.sets, start=2):
             places = labels.codes(labels.array(records.array(at), _NAME), _NAME)
             codes = codes * labels.size + places
-        arrays = zip(("y_true", "y_pred", _NAME), (*records.arrays[:2], codes), strict=True)
-        return checked_records(records, dict(arrays))
+        true, pred, *_ = records.arrays
+        return checked_records(records, {"y_true": true, "y_pred": pred, _NAME: codes})
 
     def with_sizes(self, records: Records) -> Self:
         """Return the groups with how many records each has, where membership is public; see `coded`."""
@@ -142,15 +141,12 @@ def _of_each(group_labels: Any, features: int) -> list[Any]:
     """Return the public labels of each of so many features; raise unless there are some of each."""
     if group_labels is None:
         raise ValueError("group_labels must be the public labels of the groups: they are never inferred.")
-    listed = [group_labels] if features == 1 and not _is_nested(group_labels) else list(group_labels)
+    first = group_labels[0] if isinstance(group_labels, list | tuple) and group_labels else None
+    is_nested = isinstance(first, list | tuple | np.ndarray)
+    listed = [group_labels] if features == 1 and not is_nested else list(group_labels)
     if isinstance(group_labels, Mapping) or not len(listed) == features > 0:
         raise ValueError(
             "group_labels must hold the labels of each of the sensitive_features: a list of lists, in the "
             "order of the columns, such as [['f', 'm'], ['young', 'old']]."
         )
     return listed
-
-
-def _is_nested(labels: Any) -> bool:
-    one = labels[0] if isinstance(labels, list | tuple) and labels else None
-    return isinstance(one, list | tuple | np.ndarray)

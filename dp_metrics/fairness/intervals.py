@@ -225,7 +225,8 @@ class GroupLimits:
         pairs = [(0, 1)] if isinstance(of, tuple) else list(permutations(range(len(self.results)), 2))
         if not pairs:
             return None
-        told, results, near = self.told_by_counts(), self.results, self.limits(self.miss)
+        results, near = self.results, self.limits(self.miss)
+        told = [_told_by_counts(cell) for cell in self.entry.known.values()]
 
         @cache
         def wide(group: int) -> Interval:
@@ -239,18 +240,16 @@ class GroupLimits:
                 lower = max(lower, _gap([told[i] for i in pair], [wide(i) for i in pair])[0])
         return Limits(lower, upper, APPROXIMATE)
 
-    def told_by_counts(self) -> list[Gap]:
-        """Return between which values the metric of each group lies where nothing has moved its counts.
 
-        That is one value, but for an area: how scores lie within their bins is not told.
-        """
-        found = []
-        for cell in self.entry.known.values():
-            reading = cell.result.reading
-            is_area = isinstance(reading, ScoreTable)
-            ends = reading.between(reading.counts(cell.result.released)) if is_area else (cell.value,) * 2
-            found.append(ends)
-        return found
+def _told_by_counts(cell: FrameCell) -> Gap:
+    """Return between which values the metric of a group lies where nothing has moved its counts.
+
+    That is one value, but for an area: how scores lie within their bins is not told.
+    """
+    reading = cell.result.reading
+    if isinstance(reading, ScoreTable):
+        return reading.between(reading.counts(cell.result.released))
+    return cell.value, cell.value
 
 
 def _approximate(*told: Interval) -> str:
