@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 from html import escape
 from pathlib import Path
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -42,11 +42,9 @@ from dp_metrics.release.result import unit_of_persons
 from dp_metrics.release.stored import Call, Results
 
 
-def rendered(page: PrivateEvaluation, sections: Sequence[Section], *, is_whole: bool = True) -> str:
+def rendered(page: PrivateEvaluation, *, is_whole: bool = True) -> str:
     """Return the page as a whole file, or to stand in another one."""
-    text: str = _template().render(
-        page=page, words=words_of(page), sections=sections, is_whole=is_whole, version=__version__
-    )
+    text: str = _template().render(page=page, words=words_of(page), is_whole=is_whole, version=__version__)
     return text
 
 
@@ -62,7 +60,7 @@ def _template() -> Any:
 _MEANING = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 
 
-def markdown(page: PrivateEvaluation, sections: Sequence[Section]) -> str:
+def markdown(page: PrivateEvaluation) -> str:
     """Return the page as Markdown."""
     words = words_of(page)
     lines = [f"# {_escaped(words.title)}", ""]
@@ -70,7 +68,7 @@ def markdown(page: PrivateEvaluation, sections: Sequence[Section]) -> str:
         lines += [_escaped(words.data_description), ""]
     lines += [f"- {_escaped(name)}: {_escaped(fact)}" for name, fact in page.header.items()]
     lines.append("")
-    for section in sections:
+    for section in page.sections:
         lines += [f"## {section.title}", "", *([section.sentence, ""] if section.sentence else [])]
         for head, line in section.lines:
             lines += [f"**{_escaped(head)}** {_escaped(line)}" if head else _escaped(line), ""]
@@ -166,13 +164,6 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         Whether the requirements that were stated before the spend are met; None where there are none.
     """
 
-    def with_budget(self, accountant: PrivacyAccountant | None) -> Self:
-        """Note what the budget has, and return the page."""
-        with suppress(OSError, ValueError):  # the file may have gone since: the page is paid for all the same
-            if accountant is not None:
-                self.budget = {"spent": accountant.spent, "remaining": accountant.remaining}
-        return self
-
     @cached_property
     def _rows(self) -> list[dict[str, Any]]:
         return [
@@ -207,7 +198,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
     def _repr_html_(self) -> str | None:
         """Return the page for notebooks; None without jinja2, an extra: then they show the repr."""
         try:
-            return rendered(self, self.sections, is_whole=False)
+            return rendered(self, is_whole=False)
         except ImportError:
             return None
 
@@ -289,11 +280,11 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         str
             The file.
         """
-        return _written(rendered(self, self.sections), path)
+        return _written(rendered(self), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """Return the page as Markdown, without pictures, and write it if there is a path."""
-        return _written(markdown(self, self.sections), path)
+        return _written(markdown(self), path)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that the page says as lists, mappings, numbers and text; NaN and infinity are None."""
@@ -697,7 +688,10 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         division: EvaluationPlan = query_and_records()[-1]["plan"]
         return division
     page = release.answer(read, lambda told: PrivateEvaluation(**told, released_at=at))
-    return page.with_budget(accountant)
+    if accountant is not None:
+        with suppress(OSError, ValueError):  # the file may have gone since: the page is paid for all the same
+            page.budget = {"spent": accountant.spent, "remaining": accountant.remaining}
+    return page
 
 
 def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
@@ -737,18 +731,11 @@ def _stored_form(public: PageForm, plan: EvaluationPlan, released_at: datetime |
 
 def restored_page(asked: Mapping[str, Any], form: Mapping[str, Any], results: Results) -> PrivateEvaluation:
     """Return a stored release again."""
-    sizes = None if form["sizes"] is None else tuple(form["sizes"])
-    page = PageForm(
-        Setting.of(asked["page"]),
-        stored.read_shape(form["shape"]),
-        sizes,
-        asked["epsilon"],
-        form.get("persons"),
-    )
-    division = form["plan"]
-    if not isinstance(division, EvaluationPlan):
+    setting, shape = Setting.of(asked["page"]), stored.read_shape(form["shape"])
+    page = PageForm(setting, shape, form["sizes"], asked["epsilon"], form.get("persons"))
+    if not isinstance(form["plan"], EvaluationPlan):
         raise ValueError(stored.DAMAGED)
-    query = page_plan.query_of_page(page, division)
+    query = page_plan.query_of_page(page, form["plan"])
     found = PrivateEvaluation(**query.combine(results(query)), released_at=form.get("released"))
     found.is_returned = True
     return found
