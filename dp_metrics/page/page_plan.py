@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -220,10 +221,13 @@ def divided(
             return EvaluationPlan(epsilon, n, tuple(parts), tuple(left))
         dropped, cost = chosen[worst], parts[worst].epsilon
         takes = np.ceil(n * errors[worst] / MOST_ERROR)  # expected errors fall as 1 / n, with as many bins
-        of_all, how_many = f"{in_words(n)} record{'s' * (n != 1)}", "nobody can say how much it takes."
+        how_many = "nobody can say how much it takes."
         if math.isfinite(takes):
             how_many = f"it takes about {in_words(takes)} records, or {takes / n:.2g} times the epsilon."
-        why = f"With {of_all} this part of epsilon, {float(cost):.2g}, would give mostly noise: {how_many}"
+        why = (
+            f"With {in_words(n)} record{'s' * (n != 1)} this part of epsilon, {float(cost):.2g}, would give "
+            f"mostly noise: {how_many}"
+        )
         if len(chosen) == 1 and dropped.without is None:
             raise ValueError(f"Nothing could be told of these records. {dropped.about}: {why}")
         left.append(Omission(dropped.about, why + dropped.instead))
@@ -330,15 +334,12 @@ class PageForm:
 
         Last comes which labels these can tell, and by which columns.
         """
-        setting = self.setting
-        of = {} if setting.is_regression or LABELS in setting.columns else {LABELS: (self.kind, self.kind)}
+        setting, of = self.setting, {}
+        if not setting.is_regression and LABELS not in setting.columns:
+            of[LABELS] = self.kind, setting.places(self.kind)[0]
         if setting.baseline not in (None, LABELS, TARGETS):
-            of["baseline"] = setting.baseline, "baseline"
-        made = {}
-        for name, (kind, column) in of.items():
-            (place, *_) = setting.places(column)
-            made[name] = kind, place, self._columns(kind, place)
-        return made
+            of["baseline"] = setting.baseline, setting.places("baseline")[0]
+        return {name: (kind, place, self._columns(kind, place)) for name, (kind, place) in of.items()}
 
     def places(self, columns: Sequence[str]) -> tuple[int, ...]:
         """Return the places of columns, by their kinds or the groups that they tell, and of what is made."""
@@ -402,8 +403,8 @@ class PageForm:
 # Releases
 
 # the metrics by group that one table tells, besides the accuracy
-_ONCE_OF_TWO = ("recall", "precision", "specificity")
-_OF_TWO_LABELS = (*_ONCE_OF_TWO, "selection_rate", "prevalence")
+_ONCE_OF_TWO = ["recall", "precision", "specificity"]
+_OF_TWO_LABELS = [*_ONCE_OF_TWO, "selection_rate", "prevalence"]
 SIDES = "sides"
 WITHIN = "share within tolerance"
 SHARES = {WITHIN: "prevalence", "share too high": "selection_rate"}
@@ -450,20 +451,15 @@ def _counts(public: PageForm, columns: tuple[str, ...], metrics: Sequence[FrameM
         return _frame(public, metrics, columns, by, one_table=True)
     query = counts_of_labels(matrix_layout(public.labels.size), public.labels).query(public.shape)
     positive = public.positive if public.labels.size == 2 else None
-    return _alone(public, query).then(partial(_confusion, positive=positive)), columns
-
-
-def _confusion(result: Result[Any], *, positive: Any) -> ReleasedConfusion:
-    return replace(ReleasedConfusion.of(result), positive=positive)
+    plan = _alone(public, query).then(ReleasedConfusion.of)
+    return plan.then(partial(replace, positive=positive)), columns
 
 
 def _labels(public: PageForm, by: str, *, once: str = "") -> Planned:
     """Return the table of true and predicted labels: all metrics of labels, and by group some of them."""
-    labels = public.labels
-    options: dict[str, Any] = {"labels": labels.in_order}
-    if labels.size == 2:
-        options["pos_label"] = public.positive
-    names = (_ONCE_OF_TWO if once else _OF_TWO_LABELS) if labels.size == 2 else ("balanced_accuracy",)
+    names, options = ["balanced_accuracy"], {"labels": public.labels.in_order}
+    if public.labels.size == 2:
+        names, options["pos_label"] = _ONCE_OF_TWO if once else _OF_TWO_LABELS, public.positive
     metrics = [_metric("recall", f"accuracy{once}", **options, average="micro")]
     metrics += [_metric(name, f"{name}{once}", **options) for name in names]
     return _counts(public, ("y_true", LABELS), metrics, by)
@@ -494,7 +490,7 @@ def _limits_of_median(public: PageForm, _: str) -> Planned:
         confidence=1 - 0.05 / max(1, len(public.setting.requirements) * groups),
         reads=(partial(targets, columns=1), errors), name="The median absolute error", rank=rank,
     )  # fmt: skip
-    return _alone(public, query, "private_quantile_interval").then(_value), columns
+    return _alone(public, query, "private_quantile_interval").then(attrgetter("value")), columns
 
 
 def _scores(public: PageForm, by: str) -> Planned:
@@ -518,11 +514,7 @@ def _compared(public: PageForm, _: str) -> Planned:
     columns = ("y_true", TARGETS if is_regression else LABELS, "baseline")
     loss, options = ("mae", bounds) if is_regression else ("zero_one", {})
     query = comparison_query(loss, public.of(*columns), options, persons=public.persons)
-    return _alone(public, query, "private_compare").then(_value), columns
-
-
-def _value(result: Result[Any]) -> Any:
-    return result.value
+    return _alone(public, query, "private_compare").then(attrgetter("value")), columns
 
 
 def _of_metric(public: PageForm, by: str, name: str) -> Planned:
@@ -731,7 +723,7 @@ _FAVOUR = 2  # so many times as much of epsilon has a release that requirements 
 def planned(public: PageForm, favoured: Collection[str] = ()) -> EvaluationPlan:
     """Return how a page divides epsilon; these releases have a larger part of it, where it is not stated."""
     portions = [
-        replace(one, weight=_FAVOUR * one.weight) if one.name in favoured else one for one in offered(public)
+        replace(one, weight=one.weight * (_FAVOUR if one.name in favoured else 1)) for one in offered(public)
     ]
     # without a record, which is refused, nothing is left out: wrong options are refused first
     n = public.setting.n if public.shape.n is None else public.shape.n or sys.maxsize
@@ -749,8 +741,8 @@ def times_as_wide(public: PageForm, plan: EvaluationPlan) -> float | None:
     first = next((one for one in plan.parts if one.name.startswith("labels by ")), None)
     if first is None or n is None or public.shape.most_records > 1:
         return None
-    alone = {one.name: one.weight for one in offered(public) if " by " not in one.name} | {LABELS: _SEVERAL}
-    without = public.epsilon * Fraction(alone[LABELS], sum(alone.values()))
+    others = sum(one.weight for one in offered(public) if " by " not in one.name)
+    without = public.epsilon * Fraction(_SEVERAL, _SEVERAL + others)
 
     def variance(part: Fraction, tables: int) -> float:
         noise = min(_noise(public.shape.relation, float(part)), COUNT_LIMIT)
