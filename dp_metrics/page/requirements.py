@@ -19,10 +19,10 @@ from dp_metrics.release.released import Interval, Number, finite
 PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot tell"
 
 _SIGNS: dict[str, tuple[Callable[[float, float], bool], str, str]] = {
-    ">=": (operator.ge, "at {} or more", "below {}"),
-    ">": (operator.gt, "above {}", "at {} or less"),
-    "<=": (operator.le, "at {} or less", "above {}"),
-    "<": (operator.lt, "below {}", "at {} or more"),
+    ">=": (operator.ge, "at {:.15g} or more", "below {:.15g}"),
+    ">": (operator.gt, "above {:.15g}", "at {:.15g} or less"),
+    "<=": (operator.le, "at {:.15g} or less", "above {:.15g}"),
+    "<": (operator.lt, "below {:.15g}", "at {:.15g} or more"),
 }
 """What a sign asks of a number and a bound, and where a range lies that meets it, or does not."""
 _REQUIREMENT = re.compile(r"\s*(.+\S)\s*(>=|<=|>|<)\s*([^<>=]+?)\s*")
@@ -102,7 +102,7 @@ class Verdicts(dict[str, Verdict]):
 
 EACH = " in each group"
 _FORM = "requirements must be texts such as 'recall >= 0.8'."
-_PERCENT = "{!r} is from 0 to 1: a requirement of {} would be met always, or never. Nothing is spent."
+_PERCENT = "{!r} is from 0 to 1: a requirement of {:.15g} would be met always, or never. Nothing is spent."
 _NO_SHARES = frozenset((*IN_UNITS, OVER_EXPECTED, "r2", "brier score"))
 _TWICE = "There are two requirements of {!r}: ask for one, and check the other one later."
 
@@ -194,7 +194,7 @@ _OF_RECORDS = "Its range is about these records only, and tells nothing sure of 
 
 
 def _verdict(number: Number, sign: str, bound: float, about: str, confidence: float) -> Verdict:
-    text, compared = f"{number.name} {sign} {_whole(bound)}", _SIGNS[sign][0]
+    text, compared = f"{number.name} {sign} {bound:.15g}", _SIGNS[sign][0]
     limits = number.population_interval if about == "people" else number.noise_interval
     try:
         interval = limits(confidence)
@@ -203,16 +203,8 @@ def _verdict(number: Number, sign: str, bound: float, about: str, confidence: fl
         return Verdict(text, CANNOT_TELL, None, str(error), _OF_RECORDS if is_known else str(error))
     meets = {compared(interval.lower, bound), compared(interval.upper, bound)}
     answer = PASS if meets == {True} else FAIL if meets == {False} else CANNOT_TELL
-    # ranges among people shrink with the root of the number of records, and those of the noise of counts with
-    # that number; of a mean with what lies between, as what few records add is clipped
-    shrinks = 1 if about == "records" and number.metric not in IN_UNITS else 2
-    why = _why(number, sign, bound, interval, answer, shrinks=shrinks)
+    why = _why(number, sign, bound, interval, answer, about)
     return Verdict(text, answer, interval, interval.note, why)
-
-
-def _whole(bound: float) -> str:
-    """Return a bound as it was given, with all of its digits."""
-    return f"{bound:.15g}"
 
 
 _MOST_TIMES = 100
@@ -225,25 +217,25 @@ _HAS_NO_LIMIT = {"median absolute error": _MORE_RECORDS, OVER_EXPECTED: _MORE_RE
 _OF_MEANS = "Give public bounds, closer ones if there are some, or ask for a median."
 
 
-def _why(number: Number, sign: str, bound: float, interval: Interval, answer: str, *, shrinks: int) -> str:
-    """Return why a verdict is what it is; where nothing can be told, what would take to tell it.
-
-    `shrinks` is the power of the width of a range as which the number of records grows.
-    """
+def _why(number: Number, sign: str, bound: float, interval: Interval, answer: str, about: str) -> str:
+    """Return why a verdict is what it is; where nothing can be told, what would take to tell it."""
     if answer != CANNOT_TELL:
         _, met, broken = _SIGNS[sign]
         side = met if answer == PASS else broken
-        return f"All of the range is {side.format(_whole(bound))}."
+        return f"All of the range is {side.format(bound)}."
     end = interval.lower if number.value > bound else interval.upper
     reach, distance = abs(number.value - end), abs(number.value - bound)
     if not math.isfinite(reach):
-        there = f"There is no limit on the other side of {_whole(bound)}."
-        return f"{there} {_HAS_NO_LIMIT.get(number.metric, _OF_MEANS)}"
+        helps = _HAS_NO_LIMIT.get(number.metric, _OF_MEANS)
+        return f"There is no limit on the other side of {bound:.15g}. {helps}"
+    # ranges among people shrink with the root of the number of records, and those of the noise of counts with
+    # that number; of a mean with what lies between, as what few records add is clipped
+    shrinks = 1 if about == "records" and number.metric not in IN_UNITS else 2
     # but for what bins leave open
     times = (reach / distance) ** shrinks if distance else math.inf
     more = f"about {max(times, 1.1):.2g}" if times <= _MOST_TIMES else f"more than {_MOST_TIMES}"
     takes = f"it takes {more} times the records{_IF_FINE if number.metric in _OF_BINS else ''}."
-    return f"{_whole(bound)} lies within the range. If the number stays, {takes}"
+    return f"{bound:.15g} lies within the range. If the number stays, {takes}"
 
 
 def needed_releases(
@@ -264,6 +256,6 @@ def needed_releases(
         raise RequirementError(f"{error} {left_out}".strip()) from None
     for name, (_, bound) in asked.items():
         if numbers[name].metric not in _NO_SHARES and not 0 <= bound <= 1:
-            raise RequirementError(_PERCENT.format(name, _whole(bound)))
+            raise RequirementError(_PERCENT.format(name, bound))
     needed = {numbers[name].release for name in asked}
     return frozenset(needed | {MEDIAN_LIMITS} if "median error" in needed else needed)
