@@ -210,26 +210,25 @@ def _positive(page: PageFacts) -> Any:
 
 def _how_good(page: PageFacts) -> str:
     words = words_of(page)
-    units, model, of_target = words.units, words.model_name, words.of_target
     if (positive := _positive(page)) is not None:
         meaning = words.positive_meaning or f"have the label {positive}"
         found, right = (_if_shown(page, name, times=100) for name in ("recall", "precision"))
         if found is not None and right is not None:
             return (
-                f"Of 100 {units} that {meaning}, {model} flags {found}; of 100 that it flags, {right} "
-                f"{meaning}."
+                f"Of 100 {words.units} that {meaning}, {words.model_name} flags {found}; of 100 that it "
+                f"flags, {right} {meaning}."
             )
     if (right := _if_shown(page, "accuracy", times=100)) is not None:
-        return f"Of 100 {units}, {model} reads {right} rightly."
+        return f"Of 100 {words.units}, {words.model_name} reads {right} rightly."
     told = []
-    if (median := _if_shown(page, "median absolute error", of_target)) is not None:
+    if (median := _if_shown(page, "median absolute error", words.of_target)) is not None:
         told.append(f"half of the predictions are off by less than {median}")
-    tolerance = f"within {page.public.setting.tolerance or 0:.15g}{of_target}"
+    tolerance = f"within {page.public.setting.tolerance or 0:.15g}{words.of_target}"
     for name, said in ((WITHIN, tolerance), ("share too high", "too high")):
         if (share := _if_shown(page, name, times=100)) is not None:
             told.append(f"of 100 predictions {share} are {said}")
     # a mean has no limit on one side as a rule
-    if not told and (mean := _if_shown(page, "mae", of_target)) is not None:
+    if not told and (mean := _if_shown(page, "mae", words.of_target)) is not None:
         told.append(f"on average predictions are off by {mean}")
     return f"{capital('; '.join(told))}." if told else _some_number(page)
 
@@ -257,8 +256,8 @@ def _for_whom(page: PageFacts) -> str:
     # how many are positive tells nothing of the model
     gaps = [one for one in of_groups(page) if one.group is None and one.metric != "prevalence"]
     # the limits of all gaps hold at once
-    limits = [(shown, one) for one in gaps if (shown := page_numbers.shown_limits(one)) is not None]
-    sure = [(shown.lower, one) for shown, one in limits if shown.lower > 0]
+    limits = [(page_numbers.shown_limits(one), one) for one in gaps]
+    sure = [(shown.lower, one) for shown, one in limits if shown is not None and shown.lower > 0]
     if not sure:
         return "No sure difference between groups; that is no proof that they are alike."
     # what is no share leads where no share differs
@@ -275,11 +274,10 @@ def _kept_or_broken(page: PageFacts, rule: str) -> str:
     verdicts = page.verdicts
     assert verdicts is not None
     answers: dict[str, list[str]] = {FAIL: [], PASS: [], CANNOT_TELL: []}
-    # nothing is asked of a group that is publicly empty
-    asked = {name: pair for name, pair in expanded(page.numbers, [rule]).items() if name in verdicts}
-    for name, (_, bound) in asked.items():
-        limits = verdicts[name].interval
-        range_ = ""
+    for name, (_, bound) in expanded(page.numbers, [rule]).items():
+        if name not in verdicts:  # nothing is asked of a group that is publicly empty
+            continue
+        limits, range_ = verdicts[name].interval, ""
         if limits is not None:
             range_ = f" ({_about(page.numbers[name], limits=limits, apart_from=bound)})"
         answers[verdicts[name].answer].append(f"{name.partition(' in ')[2]}{range_}")
@@ -298,10 +296,10 @@ def _groups(number: int) -> str:
 
 def _how_sure(page: PageFacts) -> str:
     words, told = words_of(page), [one for one in page.numbers.values() if page_numbers.is_told(one)]
-    units, noisy = words.units, len(page.numbers) - len(told)
-    whom, with_what = f"all {units} like these", "noise and chance included"
+    noisy = len(page.numbers) - len(told)
+    whom, with_what = f"all {words.units} like these", "noise and chance included"
     if page.most_records > 1:
-        whom, with_what = f"these {units} only", "noise included"
+        whom, with_what = f"these {words.units} only", "noise included"
     said = (
         f"Each range is about {whom}, {with_what}, with 95 % confidence for itself: of 20 ranges about 1 may "
         "be wrong"
@@ -314,10 +312,10 @@ def _how_sure(page: PageFacts) -> str:
             _PLAIN.get(one.metric, one.metric) for one in told if page_numbers.is_of_records(one)
         )
     ):
-        said += f"; but those of {' and '.join(only)} are about these {units} only"
+        said += f"; but those of {' and '.join(only)} are about these {words.units} only"
     if any(one.bias for one in told):
         limit = "" if page.public.setting.bounds is not None else " may have no upper limit, and"
-        said += f"; means{limit} come out too low if a few {units} make up much of them"
+        said += f"; means{limit} come out too low if a few {words.units} make up much of them"
     if noisy:
         said += f"; {noisy} of {len(page.numbers)} numbers {'is' if noisy == 1 else 'are'} too noisy to tell"
     return f"{said}."
@@ -333,22 +331,24 @@ _PLAIN = {
 
 def _which_is_better(page: PageFacts) -> str:
     words, found = words_of(page), page.released.get(COMPARISON)
-    model, other = words.model_name, words.baseline_name
     if found is None:
         if page.public.setting.baseline is None:
             return "No other model was given, so nothing is compared."
-        return f"{capital(other)} was given, but nothing was released that compares the two."
+        return f"{capital(words.baseline_name)} was given, but nothing was released that compares the two."
     value, limits = found.estimate, found.interval
     verb, for_more, for_less = "beats", "better", "worse"
     if found.better == "B":
         verb, for_more, for_less = "loses to", "worse", "better"
         value, limits = -value, replace(limits, lower=-limits.upper, upper=-limits.lower)
     more = "about {} ({})".format(*page_numbers.written(value, limits, times=100, apart_from=0.0))
-    whom, does = words.compared, f"does {for_more} for {more} more than it does {for_less} for"
+    does = f"does {for_more} for {more} more than it does {for_less} for"
     if found.better is None:
-        said = f"Cannot tell whether {model} or {other} is better: no difference is sure."
-        return f"{said} Of 100 {whom}, {model} {does}."
-    return f"{capital(model)} {verb} {other}: of 100 {whom}, it {does}."
+        return (
+            f"Cannot tell whether {words.model_name} or {words.baseline_name} is better: no difference is "
+            f"sure. Of 100 {words.compared}, {words.model_name} {does}."
+        )
+    beats = f"{capital(words.model_name)} {verb} {words.baseline_name}"
+    return f"{beats}: of 100 {words.compared}, it {does}."
 
 
 def capital(text: str) -> str:
@@ -366,8 +366,8 @@ def _cost(page: PageFacts) -> str:
 def promise(page: PageFacts, left: str = "") -> str:
     """Return what a page cost and promises, and what is left of the budget today."""
     words, epsilon = words_of(page), page.epsilon
-    one, several, person = words.unit, words.units, words.person_name
-    if one == person:  # who may have several records, whatever a record is called
+    one, several = words.unit_name
+    if one == words.person_name:  # who may have several records, whatever a record is called
         one, several = _USUAL["unit_name"]
     if page.is_seeded:
         return SEEDED
@@ -378,22 +378,22 @@ def promise(page: PageFacts, left: str = "") -> str:
         whose = f"your {one} was among the {several}"
     if page.most_records > 1:
         whose = f"your {several} or other ones{' of their groups' if is_within else ''} were used"
-        rest = f"It holds for all {several} of one {person} together."
+        rest = f"It holds for all {several} of one {words.person_name} together."
     right = min(math.floor(100 / (1 + math.exp(-epsilon))) + 1, 100)  # rounded up
     for_one = "" if page.most_records > 1 else f", for one {one},"
     return (
-        f"The page cost epsilon {in_digits(page.public.epsilon)}{left}, and promises each {person}{for_one} "
-        f"epsilon-differential privacy: who guesses from it whether {whose} is right at most {right} of 100 "
-        f"times (a coin: 50). {rest}"
+        f"The page cost epsilon {in_digits(page.public.epsilon)}{left}, and promises each "
+        f"{words.person_name}{for_one} epsilon-differential privacy: who guesses from it whether {whose} is "
+        f"right at most {right} of 100 times (a coin: 50). {rest}"
     )
 
 
 def _if_shown(page: PageFacts, name: str, unit: str = "", **how: Any) -> str | None:
     """Return a number of a page with its range; None if it is too noisy to be told, or there is none."""
     number = page.numbers.get(name)
-    return (
-        None if number is None or page_numbers.shown_limits(number) is None else _about(number, unit, **how)
-    )
+    if number is None or page_numbers.shown_limits(number) is None:
+        return None
+    return _about(number, unit, **how)
 
 
 def _about(number: Number, unit: str = "", **how: Any) -> str:
