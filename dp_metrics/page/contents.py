@@ -33,7 +33,6 @@ from dp_metrics.release.released import APPROXIMATE, CONFIDENCE, Interval, Numbe
 _NONE, NOISE = "none", "noise"
 _WIDER = 1.05  # less is not worth a word
 _ONLY_RECORDS = "About these records only, not about all people like these."
-_EITHER_WAY = "Either way"
 
 _HOW_GOOD = (
     "What was released of all records, with ranges among all people like these, noise and chance included, "
@@ -217,7 +216,7 @@ def _ways(numbers: Sequence[Number], page: PageFacts) -> Table:
     """Return which way numbers err, and by how much means did in trials at this n and epsilon."""
     notes, rows = [_TRIALS], []
     for one in numbers:
-        way, _, _ = (one.bias or _EITHER_WAY).partition(" if ")
+        way, _, _ = (one.bias or "Either way").partition(" if ")
         rows.append([one.name, way + _marks(notes, one.bias), _in_trials(one, page)])
     return Table("Which way these numbers err", ["", "errs", "in trials off by [1]"], rows, notes)
 
@@ -291,10 +290,10 @@ def _of_tables(page: PageFacts) -> Iterator[Table]:
         with suppress(ValueError):  # of persons with several records there are no limits
             band = scores.calibration_band(CONFIDENCE, _BINS)
             columns = (band.prob_pred, np.clip(band.prob_pred + band.gap, 0, 1), band.lower, band.upper)
-            rows = [
-                [f"{at:.2f}", _with_range(_share(share, low, high, band.about), [], 1.0)]
-                for at, share, low, high in zip(*(one.tolist() for one in columns), strict=True)
-            ]
+            rows = []
+            for at, value, low, high in zip(*(one.tolist() for one in columns), strict=True):
+                share = Number("", value, "", _people=partial(Interval, low, high, about=band.about))
+                rows.append([f"{at:.2f}", _with_range(share, [], 1.0)])
             yield Table(_CALIBRATION, ["predicted", "share of positives"], rows)
 
 
@@ -318,11 +317,6 @@ def _of_matrix(labels: ReleasedConfusion, page: PageFacts) -> Table:
 
 
 _BINS = 5
-
-
-def _share(value: float, lower: float, upper: float, about: str) -> Number:
-    """Return a share with these limits among all people."""
-    return Number("", value, "", _people=partial(Interval, lower, upper, about=about))
 
 
 def _marks(lines: list[str], *notes: str | None) -> str:
@@ -449,10 +443,10 @@ def meaning(metric: str, page: PageFacts) -> str:
 
 def _words(page: PageFacts) -> Table:
     """Return what words mean, of those that the page uses and has not explained where they stand."""
-    beside, metrics = {one.metric for one in of_all(page)}, [one.metric for one in page.numbers.values()]
-    known = {name: meaning(name, page) for name in metrics if name not in beside}
+    beside, numbers = {one.metric for one in of_all(page)}, page.numbers.values()
+    known = {one.metric: meaning(one.metric, page) for one in numbers if one.metric not in beside}
     used = {
-        page_numbers.TOO_NOISY: not all(map(page_numbers.is_told, page.numbers.values())),
+        page_numbers.TOO_NOISY: not all(map(page_numbers.is_told, numbers)),
         CANNOT_TELL: page.verdicts is not None,
     }
     for name, text in _GENERAL.items():

@@ -7,7 +7,7 @@ floats of all of them, and would choose the page.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self, TypeAlias
 
@@ -142,7 +142,7 @@ class Setting:
 
     def asked(self) -> dict[str, Any]:
         """Return the options by name; the latest only if they are given, for stored pages lack them."""
-        options = {one.name: getattr(self, one.name) for one in fields(self)}
+        options = dict(vars(self))
         late = ("max_records", "words", "requirements", "tolerance", "equal_groups", "feature_names")
         if self.crossed:
             del options["crossed"]
