@@ -244,10 +244,10 @@ class PrivateMetricFrame:
         self.epsilon = epsilon
         self.neighboring = relation.value
         self.membership = "public" if relation is Relation.WITHIN_GROUPS else "private"
-        self.by_group = self._by_group(lambda cell: cell.value)
-        self.rests_on = self._by_group(lambda cell: cell.rests_on)
-        self.note = self._by_group(lambda cell: cell.note)
-        self.bias = self._by_group(lambda cell: cell.bias)
+        self.by_group = self._by_group("value")
+        self.rests_on = self._by_group("rests_on")
+        self.note = self._by_group("note")
+        self.bias = self._by_group("bias")
         self.overall = self._each(lambda entry: entry.overall.value)
         self.overall_note = self._each(lambda entry: entry.overall.note)
         self.overall_bias = self._each(lambda entry: entry.overall.bias)
@@ -257,9 +257,10 @@ class PrivateMetricFrame:
         shown = (
             f"overall={self.overall!r}, by_group={dict(self.by_group)!r}, rests_on={dict(self.rests_on)!r}"
         )
-        if any(cell.note for entry in self._entries.values() for cell in entry.cells):
+        cells = [cell for entry in self._entries.values() for cell in entry.cells]
+        if any(cell.note for cell in cells):
             shown += f", note={dict(self.note)!r}, overall_note={self.overall_note!r}"
-        if any(cell.bias for entry in self._entries.values() for cell in entry.cells):
+        if any(cell.bias for cell in cells):
             shown += f", bias={dict(self.bias)!r}, overall_bias={self.overall_bias!r}"
         shown += f", epsilon={self.epsilon!r}, neighboring={self.neighboring!r}"
         return f"PrivateMetricFrame({shown}, membership={self.membership!r})"
@@ -280,10 +281,10 @@ class PrivateMetricFrame:
         each = {name: value(entry) for name, entry in self._entries.items()}
         return each[""] if self._is_single else each
 
-    def _by_group(self, told: Callable[[FrameCell], Any]) -> dict[Hashable, Any]:
-        """Return what there is by group; for each metric, or the only one."""
+    def _by_group(self, told: str) -> dict[Hashable, Any]:
+        """Return what cells have by this name, by group; for each metric, or the only one."""
         return {
-            group: self._each(lambda entry, group=group: told(entry.groups[group]))  # type: ignore[misc]
+            group: self._each(lambda entry, group=group: getattr(entry.groups[group], told))  # type: ignore[misc]
             for group in self._groups
         }
 

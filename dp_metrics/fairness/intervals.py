@@ -100,11 +100,13 @@ class GroupLimits:
             return not result.reading.is_agreement
         return self.of_people or isinstance(result.reading, ScoreTable)
 
-    def about(self, what: str, note: str) -> str:
-        """Return what limits of this with this note are about."""
+    def interval(self, ends: Interval | Limits, what: str, estimate: Any, *notes: str) -> Interval:
+        """Return the interval of this with these limits, and with what is to be said of them."""
+        about = f"The exact {what} of these records, without the noise."
         if self.of_people:
-            return f"The {what} {POPULATION_NOTE} {how_sure(note)}"
-        return f"The exact {what} of these records, without the noise."
+            about = f"The {what} {POPULATION_NOTE} {how_sure(ends.note)}"
+        note = " ".join(filter(None, notes))
+        return Interval(ends.lower, ends.upper, self.asked.confidence, about, note, estimate)
 
     def limits(self, miss: float, *, one_side: bool = False) -> list[Interval]:
         """Return two limits of each group; `miss`: that one of the two is wrong, or that a given one is."""
@@ -139,13 +141,7 @@ class GroupLimits:
     def _of(self, cell: FrameCell, what: str, *notes: str) -> Interval:
         """Return the interval of a cell, with these notes before its own."""
         one = self.told(cell.result, 1 - self.miss)
-        return replace(
-            one,
-            confidence=self.asked.confidence,
-            about=self.about(what, one.note),
-            note=" ".join(filter(None, [*notes, one.note])),
-            estimate=cell.value,
-        )
+        return self.interval(one, what, cell.value, *notes, one.note)
 
     def _scope(self) -> str:
         """Return whether the intervals hold at once."""
@@ -169,8 +165,7 @@ class GroupLimits:
             what, estimate = f"smallest ratio of the {name}", self.entry.ratio()
         ends = here.ends(of)
         scope = self._scope() if self.together > 1 else ""
-        about, note = self.about(what, ends.note), " ".join(filter(None, [ends.note, scope]))
-        return Interval(ends.lower, ends.upper, self.asked.confidence, about, note, estimate)
+        return self.interval(ends, what, estimate, ends.note, scope)
 
     def ends(self, of: "str | Pair") -> Limits:
         """Return limits of the largest value of a group less the smallest, of their ratio, or of a pair.

@@ -105,32 +105,24 @@ class Section:
     lines: Sequence[tuple[str, str]] = ()
 
 
-def sections_of(page: PageFacts) -> list[Section]:
-    """Return the sections of a page, in their order."""
-    good = of_all(page)
-    tables = [_overall("All records", good, page)]
-    if any(one.bias for one in good):
-        tables.append(_ways(good, page))
-    if of_labels := [one for one in page.numbers.values() if one.label is not None]:
-        tables.append(_by("label", "By label", of_labels))
-    tables += _of_tables(page)
-    sections = [Section("In short", "", lines=[*zip(QUESTIONS, page.summary, strict=True)])]
+def sections_of(page: PageFacts) -> Iterator[Section]:
+    """Yield the sections of a page, in their order."""
+    yield Section("In short", "", lines=[*zip(QUESTIONS, page.summary, strict=True)])
     if page.verdicts is not None:
-        sections.append(Section("Requirements", _REQUIRED, [_required(page.verdicts, page)]))
-    sections.append(Section(page_numbers.HOW_GOOD, _HOW_GOOD, tables))
+        yield Section("Requirements", _REQUIRED, [_required(page.verdicts, page)])
+    yield Section(page_numbers.HOW_GOOD, _HOW_GOOD, [*_of_everybody(page)])
     more: list[Table] = []
     if groups := of_groups(page):
         features = list(dict.fromkeys(one.feature for one in groups))
         alone = [one for one in features if one is not None] or features  # groups of all together are details
-        sections.append(Section(page_numbers.FOR_WHOM, _WHOM, _by_features(alone, groups, page)))
+        yield Section(page_numbers.FOR_WHOM, _WHOM, _by_features(alone, groups, page))
         more = _by_features([one for one in features if one not in alone], groups, page)
     if (compared := page.released.get(COMPARISON)) is not None:
-        sections.append(Section("Which is better", "", lines=_compared(compared, page)))
-    sections.append(_cost(page))
-    more = [*_of_noise(good), *more, *_at_thresholds(page)]
-    if more:
-        sections.append(Section("More numbers", "", more))
-    return [*sections, Section("Words", "", [_words(page)])]
+        yield Section("Which is better", "", lines=_compared(compared, page))
+    yield _cost(page)
+    if more := [*_of_noise(of_all(page)), *more, *_at_thresholds(page)]:
+        yield Section("More numbers", "", more)
+    yield Section("Words", "", [_words(page)])
 
 
 def _by_features(features: Sequence[int | None], groups: Sequence[Number], page: PageFacts) -> list[Table]:
@@ -281,8 +273,14 @@ def _by(
     return Table(f"{caption}, with ranges of 95 %", columns, cells, notes, _scale(numbers, scale))
 
 
-def _of_tables(page: PageFacts) -> Iterator[Table]:
-    """Return the confusion matrix, and how well probabilities are calibrated, where releases tell them."""
+def _of_everybody(page: PageFacts) -> Iterator[Table]:
+    """Yield the numbers of all records, and what tables that were released tell of all."""
+    good = of_all(page)
+    yield _overall("All records", good, page)
+    if any(one.bias for one in good):
+        yield _ways(good, page)
+    if of_labels := [one for one in page.numbers.values() if one.label is not None]:
+        yield _by("label", "By label", of_labels)
     if (labels := matrix_of(page.released)) is not None:
         yield _of_matrix(labels, page)
     scores = page.released.get(SCORES)
@@ -299,19 +297,16 @@ def _of_tables(page: PageFacts) -> Iterator[Table]:
 
 def _of_matrix(labels: ReleasedConfusion, page: PageFacts) -> Table:
     """Return how many of 1,000 have each two labels, or of these records where no more can be told."""
-    names, caption = labels.labels.tolist(), _OF_THOUSAND.format(words_of(page).units)
-    matrix: Any = 1000 * labels.confusion_matrix(normalize="all")
+    names, caption, times = labels.labels.tolist(), _OF_THOUSAND.format(words_of(page).units), 1000
     try:
         limits = labels.population_interval("confusion_matrix", normalize="all", confidence=CONFIDENCE)
-        lower, upper = 1000 * limits.lower, 1000 * limits.upper
     except ValueError:  # of persons with several records
-        caption, matrix = _MATRIX, labels.confusion_matrix()
+        caption, times = _MATRIX, 1
         limits = labels.noise_interval("confusion_matrix", confidence=CONFIDENCE)
-        lower, upper = limits.lower, limits.upper
     rows = [[str(name)] for name in names]
-    for at, value in np.ndenumerate(matrix):
-        range_ = replace(limits, lower=float(lower[at]), upper=float(upper[at]))
-        told = page_numbers.written(float(value), range_, is_share=False, least=1.0)
+    for at, value in np.ndenumerate(limits.estimate):
+        range_ = replace(limits, lower=limits.lower[at], upper=limits.upper[at])
+        told = page_numbers.written(value, range_, is_share=False, least=1.0, times=times)
         rows[at[0]].append("{} ({})".format(*told))
     return Table(caption, ["", *(f"predicted {name}" for name in names)], rows)
 

@@ -176,7 +176,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
     @cached_property
     def sections(self) -> list[Section]:
         """What the page says."""
-        return sections_of(self)
+        return [*sections_of(self)]
 
     def __getitem__(self, name: str) -> Number:
         """Return a number by its name."""
@@ -672,7 +672,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         form = PageForm(setting, shape, sizes, terms.epsilon, several)
         division = page_plan.planned(form)
         if setting.requirements:  # they have more of epsilon
-            numbers = numbers_of(setting, rehearsed(form, division))
+            numbers = rehearsed(form, division)
             division = page_plan.planned(form, needed_releases(numbers, setting.requirements, division))
         query = page_plan.query_of_page(form, division)
         if shape.n == 0:  # once the options are known to be right
@@ -694,11 +694,11 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     return page
 
 
-def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
-    """Return what a page of this plan releases about one made-up record of the first group.
+def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Number]:
+    """Return the numbers of a page of this plan about one made-up record of the first group.
 
-    It tells which numbers there are, as all groups are named. No record is read for it, and what is drawn is
-    thrown away: names must be known before the spend.
+    They tell which there are, as all groups are named. No record is read for it, and what is drawn is thrown
+    away: names must be known before the spend.
     """
     setting, labels = public.setting, public.labels
     values: dict[str | None, Any] = {
@@ -707,10 +707,10 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
         PROBABILITIES: np.full((1, labels.size), 1 / labels.size),
         LABELS: labels.in_order[:1],
     }
-    called = {"y_true": TARGETS if setting.is_regression else LABELS, "baseline": setting.baseline}
-    kinds = [called.get(kind, kind) for kind in setting.columns if kind != "feature"]
-    apart = Groups.apart(setting.group_labels, len(setting.places("feature"))) if setting.has_groups else []
-    columns = (*map(values.__getitem__, kinds), *(one.sets[0].in_order[:1] for one in apart))
+    values["y_true"] = values[TARGETS if setting.is_regression else LABELS]
+    values["baseline"] = values.get(setting.baseline)
+    columns = [values[kind] for kind in setting.columns if kind != "feature"]
+    columns += [known.in_order[:1] for groups in public.by.values() for known in groups.sets]
     _, records = Records.of(columns, relation=public.shape.relation)
     n = None if public.shape.n is None else 1
     sizes = None if public.sizes is None else (1, *[0] * (len(public.sizes) - 1))
@@ -719,8 +719,7 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Any]:
     together = page_plan.query_of_page(replace(public, shape=replace(public.shape, n=n), sizes=sizes), plan)
     terms = Terms(public.epsilon, public.shape.relation, entropy=SeededEntropy(0))
     prepared = prepare_all(page_plan.PAGE, terms, together, together.read(records))
-    released: Mapping[str, Any] = together.combine([one.draw() for one in prepared])["released"]
-    return released
+    return numbers_of(setting, together.combine([one.draw() for one in prepared])["released"])
 
 
 def _stored_form(public: PageForm, plan: EvaluationPlan, released_at: datetime | None) -> dict[str, Any]:
