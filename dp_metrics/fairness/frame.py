@@ -637,7 +637,7 @@ def _gaps(name: str, entry: Entry, note: str | None = None) -> Iterator[Number]:
         yield Number(f"{name} {of}", value, name, note, **_limits(entry, GroupLimits.of, of))
 
 
-def _limits(entry: Entry, ask: Callable[[GroupLimits, Any], Interval], of: Any) -> dict[str, Any]:
+def _limits(entry: Entry, ask: Callable[..., Interval], of: Any) -> dict[str, Any]:
     """Return what has the limits of a number, as its arguments: those of records and of people are asked."""
     ends = partial(_range, entry, ask, of)
     return {"_noise": partial(ends, False), "_people": partial(ends, True)}

@@ -1,6 +1,7 @@
 """What a table of metrics by group releases, and how its entries follow."""
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -216,17 +217,17 @@ def query_of_frame(
     shape = replace(shape, arguments=shape.arguments[:2])
     if shape.n is not None:  # a group without records has the columns that all records have
         shape = replace(shape, arguments=tuple(replace(one, states_columns=True) for one in shape.arguments))
-    tables: dict[str, list[tuple[FrameMetric, Any]]] = {}
-    scored: dict[Any, list[tuple[FrameMetric, Any]]] = {}
+    tables: defaultdict[str, list[Any]] = defaultdict(list)
+    scored: defaultdict[Any, list[Any]] = defaultdict(list)
     others: list[FrameMetric] = []
     for one in metrics:
         if isinstance(one.row.usual.reading, Confusion):
             confusion = confusion_for(one.row, one.options)
-            tables.setdefault(repr(confusion.labels.in_order.tolist()), []).append((one, confusion))
+            tables[repr(confusion.labels.in_order.tolist())].append((one, confusion))
         elif (query := _of_scores(one, replace(shape, n=None) if groups.sizes is None else shape)) is None:
             others.append(one)
         else:
-            scored.setdefault(_bins_of(query), []).append((one, query))
+            scored[_bins_of(query)].append((one, query))
     releases = [(len(members), _labels(members, shape, groups)) for members in tables.values()]
     releases += [(len(members), _scores(members, shape, groups)) for members in scored.values()]
     releases += [(1, _each_alone(one, shape, groups, overall_share)) for one in others]

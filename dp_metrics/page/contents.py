@@ -1,7 +1,5 @@
 """What a page says: sections of sentences, tables and pictures, from which every form of the page is made."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

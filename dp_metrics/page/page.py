@@ -168,8 +168,13 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
     def _rows(self) -> list[dict[str, Any]]:
         return [
             one.row()
-            | {"section": one.section, "release": one.release, "feature": one.feature, "shown": is_told(one)}
-            | {"concluded": concluded(one, self.numbers) if is_gap(one) else None}
+            | {
+                "section": one.section,
+                "release": one.release,
+                "feature": one.feature,
+                "shown": is_told(one),
+                "concluded": concluded(one, self.numbers) if is_gap(one) else None,
+            }
             for one in self.numbers.values()
         ]
 

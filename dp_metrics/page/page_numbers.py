@@ -3,8 +3,6 @@
 A number has no more digits than its range supports, or is too noisy to tell.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -283,13 +281,13 @@ def _of_labels(release: str, told: ReleasedConfusion) -> Iterator[Number]:
 
 
 def _of_result(release: str, told: Result[Any], of_median: Interval | None) -> Iterator[Number]:
-    if release == "median error" and of_median is not None:
-        limits, median = partial(_released_limits, of_median, float(told.value)), _plain(_ONE[release], told)
-        of_people = told.released.most_records == 1
-        yield replace(median, _people=limits) if of_people else replace(median, _noise=limits)
-        return
-    if release != "errors":
-        yield _plain(_ONE[release], told)
+    if release in _ONE:
+        number = _plain(_ONE[release], told)
+        if release == "median error" and of_median is not None:
+            whose = "_people" if told.released.most_records == 1 else "_noise"
+            limits: Any = {whose: partial(_released_limits, of_median, number.value)}
+            number = replace(number, **limits)
+        yield number
         return
     # one release tells both numbers that R2 is made of
     first = replace(

@@ -621,8 +621,8 @@ _ALONE = " Groups by each feature alone are larger: crossed=False."
 _MATRIX = "It would make recall and precision noisier: release it apart by private_confusion_matrix."
 
 
-def offered(public: PageForm) -> Iterator[Portion]:
-    """Yield what a page could release."""
+def offered(public: PageForm) -> Iterator[Portion | Omission]:
+    """Yield what a page could release, and what no page of this form can."""
     relation, most = public.shape.relation, public.shape.most_records
 
     def each_once(cells: int) -> Error:
@@ -637,20 +637,13 @@ def offered(public: PageForm) -> Iterator[Portion]:
         yield from _by_groups(public, lambda groups: Portion(
             PERSONS, f"{about},", _ONCE_BY_GROUP, each_once(groups.size * cells)
         ), Portion(PERSONS, about, _ONE, each_once(cells)))  # fmt: skip
-    if public.setting.baseline is not None and not relation.private_n:
-        about = f"{'on how many records' if most == 1 else 'for how many persons'} either model is better"
-        yield Portion(COMPARISON, about, _ONE, each_once(2))
-
-
-def impossible(public: PageForm) -> tuple[Omission, ...]:
-    """Return what no page of this form can release, with the reason."""
-    setting, size, private_n = public.setting, public.labels.size, public.shape.relation.private_n
-    reasons = (
-        ("The median absolute error", _NO_PRIVATE_N, setting.is_regression and private_n),
-        (f"The confusion matrix of {size} labels", _MATRIX, matrix_layout(size).good.size < size**2),
-        ("Which model is better", _NO_PRIVATE_N, setting.baseline is not None and private_n),
-    )
-    return tuple(Omission(about, why) for about, why, is_so in reasons if is_so)
+    if public.setting.baseline is None:
+        return
+    if relation.private_n:
+        yield Omission("Which model is better", _NO_PRIVATE_N)
+        return
+    about = f"{'on how many records' if most == 1 else 'for how many persons'} either model is better"
+    yield Portion(COMPARISON, about, _ONE, each_once(2))
 
 
 def _by_groups(
@@ -668,10 +661,12 @@ def _by_groups(
         yield plain
 
 
-def _of_targets(public: PageForm) -> Iterator[Portion]:
+def _of_targets(public: PageForm) -> Iterator[Portion | Omission]:
     """Yield what is released of targets."""
     relation = public.shape.relation
-    if not relation.private_n:
+    if relation.private_n:
+        yield Omission("The median absolute error", _NO_PRIVATE_N)
+    else:
         yield Portion("median error", "median absolute error", _ONE, _of_loss(1))
         if (public.shape.n or 0) >= _LEAST_OF_LIMITS:
             yield Portion(MEDIAN_LIMITS, "limits of the median absolute error", _ONE, _of_loss(3))
@@ -691,9 +686,11 @@ def _of_targets(public: PageForm) -> Iterator[Portion]:
     yield Portion("errors", about, _SEVERAL, _of_loss(4), between=_between(_ROOT, 2))
 
 
-def _of_labels(public: PageForm) -> Iterator[Portion]:
+def _of_labels(public: PageForm) -> Iterator[Portion | Omission]:
     """Yield what is released of labels, scores and probabilities."""
-    relation, kind = public.shape.relation, public.kind
+    relation, kind, size = public.shape.relation, public.kind, public.labels.size
+    if matrix_layout(size).good.size < size**2:
+        yield Omission(f"The confusion matrix of {size} labels", _MATRIX)
     yield from _counted(public, LABELS, "counts of true and predicted labels", (_SEVERAL, _LABELS_BY_GROUP))
     about = "counts of scores of either class"
     if kind == SCORES:
@@ -722,13 +719,16 @@ _FAVOUR = 2  # so many times as much of epsilon has a release that requirements 
 
 def planned(public: PageForm, favoured: Collection[str] = ()) -> EvaluationPlan:
     """Return how a page divides epsilon; these releases have a larger part of it, where it is not stated."""
+    offers = [*offered(public)]
     portions = [
-        replace(one, weight=one.weight * (_FAVOUR if one.name in favoured else 1)) for one in offered(public)
+        replace(one, weight=one.weight * (_FAVOUR if one.name in favoured else 1))
+        for one in offers
+        if isinstance(one, Portion)
     ]
     # without a record, which is refused, nothing is left out: wrong options are refused first
     n = public.setting.n if public.shape.n is None else public.shape.n or sys.maxsize
     plan = divided(portions, public.epsilon, n, public.setting.split, public.shape.most_records)
-    return replace(plan, left_out=(*plan.left_out, *impossible(public)))
+    return replace(plan, left_out=(*plan.left_out, *[one for one in offers if isinstance(one, Omission)]))
 
 
 def times_as_wide(public: PageForm, plan: EvaluationPlan) -> float | None:
@@ -741,7 +741,8 @@ def times_as_wide(public: PageForm, plan: EvaluationPlan) -> float | None:
     first = next((one for one in plan.parts if one.name.startswith("labels by ")), None)
     if first is None or n is None or public.shape.most_records > 1:
         return None
-    others = sum(one.weight for one in offered(public) if " by " not in one.name)
+    portions = [one for one in offered(public) if isinstance(one, Portion)]
+    others = sum(one.weight for one in portions if " by " not in one.name)
     without = public.epsilon * Fraction(_SEVERAL, _SEVERAL + others)
 
     def variance(part: Fraction, tables: int) -> float:

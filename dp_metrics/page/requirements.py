@@ -1,7 +1,5 @@
 """Requirements of a page: stated before the spend or later, met or not as far as limits tell."""
 
-from __future__ import annotations
-
 import math
 import operator
 import re

@@ -4,8 +4,6 @@ The kind follows from keywords and models, and from no value and no type: one od
 floats of all of them, and would choose the page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
