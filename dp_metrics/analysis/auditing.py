@@ -109,8 +109,8 @@ def release_loss(
     >>> auditing.release_loss(PrivateMetricFrame, a, b, **options)
     1.0
     """
-    of_a, of_b = (releases_of(function, data, epsilon=epsilon, **options) for data in (data_a, data_b))
-    return loss_between(of_a, of_b)
+    both = (releases_of(function, data, epsilon=epsilon, **options) for data in (data_a, data_b))
+    return loss_between(*both)
 
 
 @own_error_state
@@ -195,10 +195,8 @@ def privacy_loss(
     >>> auditing.privacy_loss("hazard", a, b, epsilon=1.0) <= 1.0
     True
     """
-    mechanism = get_mechanism(mechanism)
-    a = mechanism.output_distribution(output_bounds_a, epsilon)
-    b = mechanism.output_distribution(output_bounds_b, epsilon)
-    return law_loss(a, b)
+    law_of = get_mechanism(mechanism).output_distribution
+    return law_loss(law_of(output_bounds_a, epsilon), law_of(output_bounds_b, epsilon))
 
 
 # Losses of laws
@@ -231,24 +229,18 @@ def _table_loss(a: TableLaw, b: TableLaw) -> Fraction:
     return sum((rate * abs(x - y) for rate, x, y in differences), Fraction(0))
 
 
-def _lattice_loss(a: GeometricLaw, b: GeometricLaw) -> Fraction:
+def _lattice_loss(a: GeometricLaw, b: GeometricLaw) -> Fraction | float:
     """Return the loss of staircase noise: so many stairs as lie between the centres, rounded up.
 
     Far beyond both centres either stair can be the first that is counted, unless the grid ends before: then
     the loss is smaller, and the clamped ends attain at least the stairs that lie between the centres.
     """
-    return _stairs(a.added, a.centre - b.centre)
+    return a.added.epsilon * -(-abs(a.centre - b.centre) // a.added.steps)
 
 
-def _spread_loss(a: SpreadLaw, b: SpreadLaw) -> Fraction:
+def _spread_loss(a: SpreadLaw, b: SpreadLaw) -> Fraction | float:
     """Return the loss of a mean and its spread: attained, but for the ends of the grid of the mean."""
-    return _stairs(a.added, a.centre - b.centre) + _stairs(a.of_spread, a.place - b.place)
-
-
-def _stairs(noise: Any, move: int) -> Fraction:
-    """Return the loss of noise of which a stair has so many steps, where the centre moves."""
-    found: Fraction = noise.epsilon * -(-abs(move) // noise.steps)
-    return found
+    return _lattice_loss(a, b) + a.of_spread.epsilon * -(-abs(a.place - b.place) // a.of_spread.steps)
 
 
 def _decimal(exact: Fraction) -> Decimal:
@@ -262,25 +254,21 @@ def _ranking_loss(a: RankingLaw, b: RankingLaw) -> Decimal:
     these the worst noisy sizes and the worst output are found apart, in either direction. With a
     private number of records there are too many for all of them: a number of spread sizes is tried.
     """
-    worst = Decimal(0)
-    for smaller, logs in _logs_of_sizes(a, b).items():
-        up, down = _hazard_logs(a.given(smaller), b.given(smaller))
-        for steps, log in ((max(logs), up), (-min(logs), down)):
-            worst = max(worst, _decimal(a.rule.rate * steps) + log)
-    return worst
-
-
-def _logs_of_sizes(a: RankingLaw, b: RankingLaw) -> dict[int, list[int]]:
-    """Return the log ratios of noisy sizes, in units of the rate, by the smaller size they lead to."""
     if a.rule.n is not None:  # the ratio is constant beyond 0 and n
         tried = [np.unique(np.linspace(-1, a.rule.n + 1, 203).astype(int)).tolist()]
     else:
         tried = [sorted({0, 1, 1 << 15, 1 << 30, x, y}) for x, y in zip(a.sizes, b.sizes, strict=True)]
-    found: dict[int, list[int]] = {}
+    # log ratios of noisy sizes, in units of the rate, by the smaller size they lead to
+    of_sizes: dict[int, list[int]] = {}
     for sizes in product(*tried):
         log = sum(abs(s - y) - abs(s - x) for s, x, y in zip(sizes, a.sizes, b.sizes, strict=True))
-        found.setdefault(a.rule.smaller(sizes), []).append(log)
-    return found
+        of_sizes.setdefault(a.rule.smaller(sizes), []).append(log)
+    worst = Decimal(0)
+    for smaller, logs in of_sizes.items():
+        up, down = _hazard_logs(a.given(smaller), b.given(smaller))
+        for steps, of_release in ((max(logs), up), (-min(logs), down)):
+            worst = max(worst, _decimal(a.rule.rate * steps) + of_release)
+    return worst
 
 
 def _capped_loss(a: CappedSumsLaw, b: CappedSumsLaw) -> Decimal:
@@ -291,12 +279,9 @@ def _capped_loss(a: CappedSumsLaw, b: CappedSumsLaw) -> Decimal:
     values of all records are compared, and those of `_ends`.
     """
     first, other = a.first, b.first
-    up, down = _hazard_logs(first, other)
-    values = np.concatenate([a.values, b.values])
-    numbers = np.append(_ends(first, other), first.grid.index_at_least(values))
-    caps = first.grid.points(np.unique(np.clip(numbers, first.grid.first, first.grid.last))).tolist()
+    caps = first.grid.points(_ends(first, other, a.values, b.values)).tolist()
     of_sums = max(_table_loss(a.given(drawn), b.given(drawn)) for drawn in caps)
-    return max(up, down) + _decimal(of_sums)
+    return _hazard_loss(first, other) + _decimal(of_sums)
 
 
 _UNDERFLOW = -600.0  # logarithm of a probability
@@ -313,11 +298,15 @@ def _adaptive_loss(a: AdaptiveLaw, b: AdaptiveLaw) -> float:
     return max(of_one, *joint_losses(a, b, _ends(a.first, b.first)))
 
 
-def _ends(first: HazardLaw, other: HazardLaw) -> Integers:
-    """Return the numbers of outputs at and beside the ends of the runs of two laws, and some in between."""
-    ends = np.concatenate([first.edges, other.edges])
-    numbers = np.concatenate([ends - 1, ends, ends + 1, np.linspace(0, first.grid.last, 17).astype(np.int64)])
-    return np.unique(np.clip(numbers, first.grid.first, first.grid.last))
+def _ends(first: HazardLaw, other: HazardLaw, *values: Floats) -> Integers:
+    """Return the numbers of outputs at and beside the ends of the runs of two laws, and some in between.
+
+    And of those at some values.
+    """
+    grid, ends = first.grid, np.concatenate([first.edges, other.edges])
+    some = np.linspace(0, grid.last, 17).astype(np.int64)
+    numbers = np.concatenate([ends - 1, ends, ends + 1, some, *map(grid.index_at_least, values)])
+    return np.unique(np.clip(numbers, grid.first, grid.last))
 
 
 def joint_losses(a: AdaptiveLaw, b: AdaptiveLaw, numbers: Integers) -> list[float]:
@@ -383,10 +372,6 @@ _MOST_CANDIDATES = 2000
 _MANY_RECORDS = 10_000  # so many have two stages at the usual epsilons
 
 
-def _above_threshold_loss(a: AboveThresholdLaw, b: AboveThresholdLaw) -> float:
-    return finite_loss(_candidate_probabilities(a), _candidate_probabilities(b))
-
-
 def finite_loss(p: ArrayLike, q: ArrayLike) -> float:
     """Return the exact privacy loss between two laws on the same finitely many outcomes.
 
@@ -441,7 +426,7 @@ def _candidate_probabilities(law: AboveThresholdLaw) -> Floats:
         misses = np.power(1.0 - halt, np.arange(count)[:, np.newaxis])
         probabilities.append(misses @ (passed * halt))
         passed = passed * (1.0 - halt) ** count
-    return np.append(np.concatenate([*probabilities, []]), passed.sum())
+    return np.concatenate([*probabilities, [passed.sum()]])
 
 
 def _interval_loss(a: IntervalLaw, b: IntervalLaw) -> float:
@@ -480,7 +465,10 @@ def _log_tail(x: float) -> float:
 
 _OF_LAWS: dict[type, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {
     **dict.fromkeys((HazardLaw, DownwardLaw), (attrgetter("grid", "q", "monotonic"), _hazard_loss)),
-    AboveThresholdLaw: (attrgetter("grid", "eps1", "eps2"), _above_threshold_loss),
+    AboveThresholdLaw: (
+        attrgetter("grid", "eps1", "eps2"),
+        lambda a, b: finite_loss(_candidate_probabilities(a), _candidate_probabilities(b)),
+    ),
     IntervalLaw: (lambda law: (law.edges[0], law.edges[-1]), _interval_loss),
     LaplaceLaw: (attrgetter("output_range", "scale"), _laplace_loss),
     GeometricLaw: (attrgetter("grid", "added"), _lattice_loss),
@@ -536,15 +524,14 @@ class AuditResult:
 
     def __str__(self) -> str:
         place = int(np.argmax(self.pair[0] != self.pair[1]))
-        lines = [
-            f"Audit of {self.name}: {'PASS' if self.passed else 'FAIL'}",
-            f"  claimed epsilon    {self.claimed:.12g}",
-            f"  worst loss found   {self.worst:.12g}   ({self.share:.6f} of the claim)",
-            f"  pairs tried        {self.pairs}",
-            f"  the worst pair     {np.array2string(self.pair[0], threshold=12, precision=6)}",
-            f"  with record {place} replaced by {self.pair[1][place]:.9g}",
-        ]
-        return "\n".join(lines)
+        return (
+            f"Audit of {self.name}: {'PASS' if self.passed else 'FAIL'}\n"
+            f"  claimed epsilon    {self.claimed:.12g}\n"
+            f"  worst loss found   {self.worst:.12g}   ({self.share:.6f} of the claim)\n"
+            f"  pairs tried        {self.pairs}\n"
+            f"  the worst pair     {np.array2string(self.pair[0], threshold=12, precision=6)}\n"
+            f"  with record {place} replaced by {self.pair[1][place]:.9g}"
+        )
 
 
 def seed_pairs(n: int, cap: float, ties: Sequence[float] = ()) -> Iterator[Pair]:
@@ -568,13 +555,12 @@ def seed_pairs(n: int, cap: float, ties: Sequence[float] = ()) -> Iterator[Pair]
         *(np.r_[tie * n, np.zeros(n - 1)] for tie in ties if tie * n <= cap),
     ]
     for start in starts:
-        order = np.argsort(start)
-        for place in {int(order[0]), int(order[-1]), int(order[n // 2])}:
-            for replacement in (0.0, cap, float(start[order[n // 2]])):
+        least, middle, most = np.argsort(start)[[0, n // 2, -1]].tolist()
+        for place, replacement in product({least, most, middle}, (0.0, cap, start[middle])):
+            if replacement != start[place]:
                 other = start.copy()
                 other[place] = replacement
-                if other[place] != start[place]:
-                    yield start, other
+                yield start, other
 
 
 @own_error_state
@@ -695,18 +681,6 @@ def _by_half(x: Floats) -> dict[str, Any]:
     return {"y_true": eighth // 2 % 2, "y_pred": eighth % 2, "sensitive_features": eighth // 4}
 
 
-def _weighted(x: Floats) -> dict[str, Any]:
-    return {"y_true": np.zeros_like(x), "y_pred": x, "sample_weight": 0.1 + np.arange(x.size) % 3}
-
-
-def _two_columns(x: Floats) -> tuple[Any, ...]:
-    return np.ones_like(x), np.stack([1.0 - x, x], axis=1)
-
-
-def _itself(x: Floats) -> tuple[Any, ...]:
-    return (x,)
-
-
 def _over_the_grid(x: Floats) -> tuple[Any, ...]:
     """Return losses that cover the whole grid."""
     return (np.sinh(700 * x),)
@@ -718,25 +692,11 @@ def _both_wrong(x: Floats) -> tuple[Any, ...]:
     return np.ones_like(x), third, third - 1
 
 
-def _opposites(x: Floats) -> tuple[Any, ...]:
-    return np.zeros_like(x), x, 1 - x
-
-
 def _of_metric(name: str, options: Mapping[str, Any], rules: Mapping[str, Any]) -> Audited:
     """Return a public metric, which takes these mechanisms, or none."""
     row = METRICS[name]
     released = partial(row.function, **{**row.required, **options})
     return released, row.from_unit, rules if row.mechanism else _COUNTS
-
-
-def _every_metric() -> dict[str, Audited]:
-    """Return every public metric: as it is, and with a public limit."""
-    found = {}
-    for name, row in METRICS.items():
-        found[name] = _of_metric(name, {}, _BOUNDED if row.limit is None else _ALWAYS)
-        if row.limit is not None:
-            found[f"{name}, {', '.join(row.limit)}"] = _of_metric(name, row.limit, _BOUNDED)
-    return found
 
 
 def _frame(metrics: Any, **options: Any) -> Audited:
@@ -754,8 +714,19 @@ _ADDS = {"neighboring": "add_or_remove_one"}
 _WITH_SUMS = {**_ALWAYS, "geometric": "geometric"}  # of a private number of records
 
 AUDITED: dict[str, Audited] = {
-    **_every_metric(),
-    "private_mse, weights": (partial(metric_named("mse"), **_UNIT), _weighted, _BOUNDED),
+    **{
+        ", ".join([name, *options]): _of_metric(
+            name, options, _BOUNDED if options == (row.limit or {}) else _ALWAYS
+        )
+        for name, row in METRICS.items()
+        for options in ({}, row.limit)
+        if options is not None
+    },
+    "private_mse, weights": (
+        partial(metric_named("mse"), **_UNIT),
+        lambda x: {"y_true": np.zeros_like(x), "y_pred": x, "sample_weight": 0.1 + np.arange(x.size) % 3},
+        _BOUNDED,
+    ),
     **{
         f"{name}, add or remove": _of_metric(name, {**options, **_ADDS}, rules)
         for name, options, rules in (
@@ -775,13 +746,13 @@ AUDITED: dict[str, Audited] = {
     "private_mean_pinball_loss, alpha": _of_metric("private_mean_pinball_loss", {"alpha": 0.9}, _ALWAYS),
     "private_log_loss, two columns": (
         partial(metric_named("log_loss"), max_loss=10.0),
-        _two_columns,
+        lambda x: (np.ones_like(x), np.stack([1.0 - x, x], axis=1)),
         _BOUNDED,
     ),
     "PrivateMetricFrame, one table": _frame(_FRAMED),
     "PrivateMetricFrame, releases": _frame(_ACCURACY, overall_share=0),
     "PrivateMetricFrame, add or remove": _frame({**_FRAMED, "accuracy": _ACCURACY}, **_ADDS),
-    "private_mean_interval": (partial(private_mean_interval, max_loss=1.0), _itself, _COUNTS),
+    "private_mean_interval": (partial(private_mean_interval, max_loss=1.0), lambda x: (x,), _COUNTS),
     "private_mean_interval, private cap": (
         partial(private_mean_interval, cap="private"),
         _over_the_grid,
@@ -790,11 +761,15 @@ AUDITED: dict[str, Audited] = {
     "private_compare": (partial(private_compare, loss="zero_one"), _both_wrong, _COUNTS),
     "private_compare, max_difference": (
         partial(private_compare, loss="mae", max_difference=1.0),
-        _opposites,
+        lambda x: (np.zeros_like(x), x, 1 - x),
         _COUNTS,
     ),
     "private_quantile_interval": (_QUANTILE, _over_the_grid, {"hazard": None}),
-    "private_quantile_interval, max_loss": (partial(_QUANTILE, max_loss=1.0), _itself, {"hazard": None}),
+    "private_quantile_interval, max_loss": (
+        partial(_QUANTILE, max_loss=1.0),
+        lambda x: (x,),
+        {"hazard": None},
+    ),
 }
 """Every public metric, with and without public limits and options that change what a person can do; metrics
 by group; intervals for people at large; comparisons."""
@@ -839,22 +814,22 @@ def run_audit(
     for one in mechanisms:
         check_choice(one, "mechanisms", (*_BOUNDED, *_COUNTS))
     work = [
-        (name, label, epsilon, rule, audited)
-        for name, audited in AUDITED.items()
-        for (label, rule), epsilon in product(audited[2].items(), epsilons)
+        (name, label, epsilon)
+        for name, (*_, rules) in AUDITED.items()
+        for label, epsilon in product(rules, epsilons)
         if not mechanisms or label in mechanisms
     ]
-    findings = {}
-    for name, label, epsilon, rule, audited in progress(work):
-        findings[name, label, epsilon] = audit(
+    return {
+        (name, label, epsilon): audit(
             f"{name} with {label}",
-            partial(audited_loss, audited, epsilon=epsilon, mechanism=rule),
+            partial(audited_loss, AUDITED[name], epsilon=epsilon, mechanism=AUDITED[name][2][label]),
             epsilon=epsilon,
             n=n,
             steps=steps,
             tolerance=0.0 if label in ("hazard", "geometric", "noisy counts") else _TOLERANCE,
         )
-    return findings
+        for name, label, epsilon in progress(work)
+    }
 
 
 def to_table(findings: Mapping[tuple[str, str, float], AuditResult]) -> str:
