@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit, ndtri, stdtrit
 
 from dp_metrics._random import made_up
 from dp_metrics.inputs.options import Floats, as_real, as_whole, check_bounds, check_choice, check_share
@@ -20,7 +21,6 @@ LAWS = ("normal", "heavy")
 _FEW = 10_000
 MOST_RECORDS = 1_000_000
 """So many are made of a guess at most."""
-_OF_RECORDS = ("sample_weight", "groups", "labels", "pos_label")
 
 Data: TypeAlias = tuple[NDArray[Any], ...]
 Hints: TypeAlias = tuple[str, ...]
@@ -42,6 +42,7 @@ class Guess:
     classes: int | None = None
     law: str | None = None
     predicted_positives: float | None = None
+    bounds: Any = None  # public, of the numbers: an option of the metric
 
     def __post_init__(self) -> None:
         if not math.isfinite(as_real(self.value)):
@@ -70,12 +71,18 @@ class Guess:
         shares[1] = self.positives
         return shares
 
+    def middle(self, centre: float) -> tuple[float, float]:
+        """Return the middle of the bounds and a sixth of their width; without bounds, the centre and 1."""
+        if (bounds := check_bounds(self.bounds)) is None:
+            return centre, 1.0
+        lower, upper = bounds
+        return (lower + upper) / 2, (upper - lower) / 6
 
-Family: TypeAlias = tuple[Callable[[Guess, Mapping[str, Any], float], Data], tuple[float, float], str, Hints]
+
+Family: TypeAlias = tuple[Callable[[Guess, float], Data], tuple[float, float], str, Hints]
 """Data that depend on one number, its span, what is assumed, and what can be guessed of them besides.
 
-Data are made of the guess, the public options and that number: along its span the metric rises, or falls, all
-the way.
+Data are made of the guess and that number: along its span the metric rises, or falls, all the way.
 """
 
 _IN_WORDS = {
@@ -105,9 +112,7 @@ def _where(
 
 
 def _quantiles(law: str | None, p: Floats) -> Floats:
-    from scipy import special
-
-    found: Floats = special.stdtrit(3.0, p) if law == "heavy" else special.ndtri(p)
+    found: Floats = stdtrit(3.0, p) if law == "heavy" else ndtri(p)
     return found
 
 
@@ -116,51 +121,39 @@ def _even(n: int) -> Floats:
     return (np.arange(n) + 0.5) / n
 
 
-def _middle(options: Mapping[str, Any], centre: float) -> tuple[float, float]:
-    """Return the middle of the bounds and a sixth of their width; without bounds, the centre and 1."""
-    if (bounds := check_bounds(options.get("bounds"))) is None:
-        return centre, 1.0
-    lower, upper = bounds
-    return (lower + upper) / 2, (upper - lower) / 6
-
-
 def _errors(guess: Guess, place: float) -> Floats:
     return _quantiles(guess.law, _even(guess.n)) * float(10.0**place)
 
 
-def _about(guess: Guess, options: Mapping[str, Any], place: float, *, centre: float = 0.0) -> Data:
-    true = np.full(guess.n, _middle(options, centre)[0])
+def _about(guess: Guess, place: float, *, centre: float = 0.0) -> Data:
+    true = np.full(guess.n, guess.middle(centre)[0])
     return true, true + _errors(guess, place)
 
 
-def _logarithmic(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
-    predicted = np.full(guess.n, _middle(options, 100.0)[0])
+def _logarithmic(guess: Guess, place: float) -> Data:
+    predicted = np.full(guess.n, guess.middle(100.0)[0])
     moved = np.log1p(predicted) + _errors(guess, place)
     return np.expm1(np.clip(moved, 0.0, 700.0)), predicted
 
 
-def _counted(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
+def _counted(guess: Guess, place: float) -> Data:
     return np.maximum(100.0 + _errors(guess, place), 0.0), np.full(guess.n, 100.0)
 
 
-def _explained(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
-    centre, spread = _middle(options, 0.0)
+def _explained(guess: Guess, place: float) -> Data:
+    centre, spread = guess.middle(0.0)
     true = centre + spread * _quantiles("normal", _even(guess.n))
     return true, true + made_up().permutation(spread * _errors(guess, place))
 
 
-def _spread(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
-    return (_middle(options, 0.0)[0] + _errors(guess, place),)
+def _moved(guess: Guess, place: float) -> Data:
+    centre, spread = guess.middle(0.0)
+    return (centre + 6 * spread * place + spread * _errors(guess, 0.0),)
 
 
-def _moved(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
-    centre, spread = _middle(options, 0.0)
-    return (centre + 6 * spread * place + spread * _quantiles(guess.law, _even(guess.n)),)
-
-
-def _sized(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
+def _sized(guess: Guess, place: float) -> Data:
     sizes = _quantiles(guess.law, (1.0 + _even(guess.n)) / 2) * float(10.0**place)
-    lower, _ = check_bounds(options.get("bounds"), may_be_open=True) or (0.0, 0.0)
+    lower, _ = check_bounds(guess.bounds, may_be_open=True) or (0.0, 0.0)
     return (lower + sizes,)
 
 
@@ -179,33 +172,28 @@ def _labelled(table: Floats, n: int) -> Data:
     return np.repeat(true.ravel(), counts.ravel()), np.repeat(predicted.ravel(), counts.ravel())
 
 
-def _as_predicted(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
+def _as_predicted(guess: Guess, place: float) -> Data:
     """Labels of which a guessed share is predicted to be label 1, as many of them right as can be at most."""
-    true, predicted = float(guess.shares[1]), guess.predicted_positives
-    assert predicted is not None
+    true, predicted = float(guess.shares[1]), guess.predicted_positives or 0.0
     least, most = max(0.0, true + predicted - 1.0), min(true, predicted)
     right = least + (1.0 - place) * (most - least)
     missed, wrong = true - right, predicted - right
     return _labelled(np.array([[1.0 - true - wrong, wrong], [missed, right]]), guess.n)
 
 
-def _by_chance(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
+def _by_chance(guess: Guess, place: float) -> Data:
     shares = guess.shares
     return _labelled((1.0 - place) * np.diag(shares) + place * np.outer(shares, shares), guess.n)
 
 
-def _alike(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
-    return _labelled(np.diag([1.0 - place, place]), guess.n)
-
-
-def _as_often(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
+def _as_often(guess: Guess, place: float) -> Data:
     shares = guess.shares
     wrong = place * np.tile(shares[:, np.newaxis] / (len(shares) - 1), len(shares))
     np.fill_diagonal(wrong, (1.0 - place) * shares)
     return _labelled(wrong, guess.n)
 
 
-def _listed_at_the_end(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
+def _listed_at_the_end(guess: Guess, place: float) -> Data:
     classes = len(guess.shares)
     true = np.repeat(np.arange(classes), _whole(guess.shares, guess.n))
     last = np.floor((np.arange(guess.n) + 1) * place) > np.floor(np.arange(guess.n) * place)
@@ -214,7 +202,7 @@ def _listed_at_the_end(guess: Guess, options: Mapping[str, Any], place: float) -
     return true, scores
 
 
-def _scored(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
+def _scored(guess: Guess, place: float) -> Data:
     """Labels with their probabilities given a normal score, which is higher for the label by `place`."""
     counts, shares, size = _whole(guess.shares, guess.n), guess.shares, abs(place)
     true = np.repeat(np.arange(len(shares)), counts)
@@ -224,8 +212,6 @@ def _scored(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
         logits = _stretch(guess) * (size * scores + np.log(shares))
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
         return true, odds / odds.sum(axis=1, keepdims=True)
-    from scipy.special import expit
-
     score = np.concatenate([_quantiles("normal", _even(count)) for count in counts])
     score += size * (true == (1 if place > 0 else 0))
     return true, expit(_stretch(guess) * (size * score - size**2 / 2 + np.log(shares[1] / shares[0])))
@@ -236,10 +222,8 @@ def _stretch(guess: Guess) -> float:
     return 2.0 if guess.law == "heavy" else 1.0
 
 
-def _shifted(guess: Guess, options: Mapping[str, Any], place: float) -> Data:
-    from scipy.special import expit, logit
-
-    true, proba = _scored(guess, options, 1.0)
+def _shifted(guess: Guess, place: float) -> Data:
+    true, proba = _scored(guess, 1.0)
     return true, expit(logit(proba) + place)
 
 
@@ -261,8 +245,6 @@ _LISTED: tuple[Family, ...] = (
 )
 _GIVEN: Family = (_as_predicted, _SHARES, "{predicted:.3g} % predicted to have it", _PREDICTED_LABELS)
 _NORMAL = "normal scores that differ by label in their mean, and {odds}"
-_SEPARATED: Family = (_scored, _DISTANCES, _NORMAL, _LABELS)
-_RANKED: Family = (_scored, _DISTANCES, _NORMAL, _POSITIVES)  # an area per label is several numbers
 
 # of every metric but those that judge predicted labels beside true ones
 _FAMILIES: Mapping[str, tuple[Family, ...]] = {
@@ -279,19 +261,32 @@ _FAMILIES: Mapping[str, tuple[Family, ...]] = {
         _counted, "{law} errors about predictions of 100, targets >= 0"
     ),
     "private_log_loss": ((_scored, _DISTANCES, f"{_NORMAL}, none of them 0", (*_LABELS, "law")),),
-    "private_brier_score_loss": (_SEPARATED,),
-    **dict.fromkeys(("private_roc_auc_score", "private_average_precision_score"), (_RANKED,)),
+    "private_brier_score_loss": ((_scored, _DISTANCES, _NORMAL, _LABELS),),
+    **dict.fromkeys(
+        ("private_roc_auc_score", "private_average_precision_score"),
+        ((_scored, _DISTANCES, _NORMAL, _POSITIVES),),  # an area per label is several numbers
+    ),
     "private_expected_calibration_error": (
         (_shifted, (0.0, 20.0), "scores with an AUC of 0.76, and odds too high by one factor", _POSITIVES),
     ),
     **dict.fromkeys(
         ("private_selection_rate", "private_prevalence"),
-        ((_alike, _SHARES, "labels of which the share is known", ()),),
+        (
+            (
+                lambda guess, place: _labelled(np.diag([1.0 - place, place]), guess.n),
+                _SHARES,
+                "labels of which the share is known",
+                (),
+            ),
+        ),
     ),
     "private_top_k_accuracy_score": (
         (_listed_at_the_end, _SHARES, "scores that put the label first or last", _LABELS),
     ),
-    **dict.fromkeys(("private_variance", "private_std"), _of_errors(_spread, "{law} numbers")),
+    **dict.fromkeys(
+        ("private_variance", "private_std"),
+        _of_errors(lambda guess, place: (guess.middle(0.0)[0] + _errors(guess, place),), "{law} numbers"),
+    ),
     "private_mean": ((_moved, (-0.5, 0.5), "{law} numbers with a scale of a sixth of the bounds", _LAW),),
     "private_mean_loss": _of_errors(_sized, "losses that are the sizes of {law} errors of mean 0"),
     "private_quantile": _of_errors(_sized, "{law} numbers of mean 0 without sign, above the lower bound"),
@@ -302,12 +297,12 @@ def _told(guess: Guess, assumes: str, hints: Hints) -> str:
     """Return in words what the example data assume."""
     predicted = 100 * (guess.predicted_positives or 0.0)
     words = assumes.format(predicted=predicted, **_IN_WORDS[guess.law or "normal"])
-    told = [f"{guess.n:,} records", words]
+    told = [f"{guess.n:,} records"]
     if "classes" in hints and len(guess.shares) > 2:
-        told.insert(1, f"{len(guess.shares)} labels")
+        told.append(f"{len(guess.shares)} labels")
     if "positives" in hints:
-        told.insert(-1, f"{100 * guess.shares[1]:.3g} % with label 1")
-    return ", ".join(told[:-1]) + "; " + told[-1]
+        told.append(f"{100 * guess.shares[1]:.3g} % with label 1")
+    return f"{', '.join(told)}; {words}"
 
 
 def hints_of(row: Metric) -> Hints:
@@ -356,21 +351,23 @@ def examples_of(
         families = (_GIVEN,)
     if not families:
         raise ValueError(f"{row.name} releases several numbers: a guess is of one number.")
+    allowed = hints_of(row)
     for name in ("positives", "classes", "law", "predicted_positives"):
-        if getattr(guess, name) is not None and name not in families[0][-1]:
-            raise ValueError(f"{row.name} needs no {name}: it takes {' and '.join(families[0][-1])}.")
-    for name in _OF_RECORDS:
+        if getattr(guess, name) is not None and name not in allowed:
+            raise ValueError(f"{row.name} needs no {name}: it takes {' and '.join(allowed)}.")
+    for name in ("sample_weight", "groups", "labels", "pos_label"):
         if options.get(name) is not None:
             raise ValueError(
                 f"{name} needs data: with a guess the labels are 0, 1, ... and no record differs."
             )
     if "labels" in row.options:
         options = {**options, "labels": list(range(len(guess.shares)))}
+    guess = replace(guess, bounds=options.get("bounds"))
     reached, few = [], replace(guess, n=min(guess.n, _FEW))
     for make, span, assumes, hints in families:
-        found, ends = _where(guess.value, span, partial(make, few, options), partial(value_of, options))
+        found, ends = _where(guess.value, span, partial(make, few), partial(value_of, options))
         if found is not None:
-            return make(guess, options, found), options, _told(guess, assumes, hints)
+            return make(guess, found), options, _told(guess, assumes, hints)
         reached += ends
     low, high = min(reached), max(reached)
     raise ValueError(f"guess must be from {low:.3g} to {high:.3g} for {row.name} of such records.")

@@ -236,24 +236,23 @@ def plan_release(  # noqa: PLR0913 - each may be known of the data
     terms.relation.refuse(row.disclosing(options))
     cap = check_positive(error_cap, "error_cap")
     asked = check_confidence(confidence)
-    is_open = law is None and not _is_data(guess) and "law" in hints_of(row)
-    records = [
-        _records_of(row, options, terms, guess, {**hints, "law": one})
-        for one in (LAWS if is_open else (law,))
-    ]
+    is_data = isinstance(guess, tuple | list)
+    laws = LAWS if law is None and not is_data and "law" in hints_of(row) else (law,)
+    records = [_records_of(row, options, terms, guess, {**hints, "law": one}) for one in laws]
     wanted = {"error": error, "width": width}
     goals = {name: check_positive(value, name) for name, value in wanted.items() if value is not None}
-    if n is None and (epsilon is None or not goals) and _is_data(guess):
+    if n is None and (epsilon is None or not goals) and is_data:
         n = len(array_of(guess[0]))
     if len(goals) == 2 or [n, epsilon, goals or None].count(None) != 1:
         raise ValueError("Pass all but one of n, epsilon, and error or width: the plan has the last one.")
 
     def prepared(size: int, eps: float) -> list[tuple[PreparedQuery, str]]:
-        priced, made = replace(terms, epsilon=exact_epsilon(eps)), []
-        for read in records:
-            query, source, assumes = read(as_whole(size) or 0)  # what is no whole number counts as 0
-            made.append((PreparedQuery.of(row.name, priced, query, source), assumes))
-        return made
+        priced = replace(terms, epsilon=exact_epsilon(eps))
+        examples = (read(as_whole(size) or 0) for read in records)  # what is no whole number counts as 0
+        return [
+            (PreparedQuery.of(row.name, priced, query, source), assumes)
+            for query, source, assumes in examples
+        ]
 
     def plan(size: int, eps: float) -> ReleasePlan:
         plans = [
@@ -300,10 +299,6 @@ def _first(candidates: Sequence[Any], is_enough: Callable[[Any], bool]) -> Any:
     return candidates[place]
 
 
-def _is_data(guess: Any) -> bool:
-    return isinstance(guess, tuple | list)
-
-
 def _records_of(
     row: Metric, options: Mapping[str, Any], terms: Terms, guess: Any, hints: Mapping[str, Any]
 ) -> Callable[[int], tuple[Query, Source, str]]:
@@ -328,7 +323,7 @@ def _records_of(
             raise ValueError("n must be None or a positive integer.")
         return *read(*_resized(guess, options, n)), ""
 
-    if not _is_data(guess):
+    if not isinstance(guess, tuple | list):
         return lru_cache(maxsize=1)(made)
     if hinted := [name for name, hint in hints.items() if hint is not None]:
         raise ValueError(f"{hinted[0]} is for a guess of the value: leave it out where there are records.")
@@ -387,13 +382,17 @@ def _truth(prepared: PreparedQuery, laws: Laws) -> float:
 
 
 def _simulated(prepared: PreparedQuery, laws: Laws) -> tuple[Floats, Floats]:
-    """Return results of the release drawn many times, and the probability of each."""
+    """Return results of the release drawn many times, and the probability of each: stratified draws."""
     if not _is_random(laws):
         drawn, mass = outcomes_of(laws[0])
         return np.array([_result(prepared, [x]) for x in drawn.tolist()]), mass
     parts, mass, generator = [], np.ones(_MASS.size), made_up()
     for law in laws:
-        values, of_part = _draws(law, generator)
+        if isinstance(law, TableLaw):
+            noise, of_part = simulated_noise(law, mass.size, generator)
+            values = np.array(law.values, dtype=np.float64) + noise
+        else:
+            values, of_part = law.quantile(_MIDDLE).tolist(), _MASS
         order = generator.permutation(mass.size)
         parts.append([values[place] for place in order])
         mass = mass * of_part[order]
@@ -419,7 +418,7 @@ def _plan(prepared: PreparedQuery, assumes: str, error_cap: float) -> ReleasePla
     off_by = 3 * float(np.linalg.norm(mass * (sizes - error))) if _is_random(laws) else 0.001 * error
     order = np.argsort(errors)
     at = np.searchsorted(np.cumsum(mass[order]), _PROBABILITIES)
-    quantiles = errors[order][np.minimum(at, errors.size - 1)].tolist()
+    quantiles = errors[order].take(at, mode="clip").tolist()
     return ReleasePlan(
         n=prepared.source.n,
         epsilon=float(prepared.terms.epsilon),
@@ -462,14 +461,6 @@ _NO_NOISE = Fraction(10**6)
 _MIDDLE, _MASS = cells(1024, 36)
 
 
-def _draws(law: Any, generator: Generator) -> tuple[list[Any], Floats]:
-    """Return stratified draws of one part, and how much each counts."""
-    if isinstance(law, TableLaw):
-        noise, mass = simulated_noise(law, _MASS.size, generator)
-        return list(np.array(law.values, dtype=np.float64) + noise), mass
-    return law.quantile(_MIDDLE).tolist(), _MASS
-
-
 def simulated_noise(law: TableLaw, times: int, generator: Generator) -> tuple[Floats, Floats]:
     """Return draws of the noise of a table, a row each, and how much each counts; in floats, with the sum 1.
 
@@ -478,11 +469,11 @@ def simulated_noise(law: TableLaw, times: int, generator: Generator) -> tuple[Fl
     law of a release, relative to that (importance sampling).
     """
     size = len(law.values)
-    most = Fraction(math.log(size / 0.75))  # noise in about one cell of the table
-    rates = tuple((count, min(rate, most)) for count, rate in law.rates)
-    of_cells = np.repeat([float(rate) for _, rate in rates], [count for count, _ in rates])
-    of_release = np.repeat([float(rate) for _, rate in law.rates], [count for count, _ in rates])
+    most = math.log(size / 0.75)  # noise in about one cell of the table
+    of_release = np.array([float(rate) for count, rate in law.rates for _ in range(count)])
+    of_cells = np.minimum(of_release, most)
     if law.zero_sum and size > 2:
+        rates = tuple((count, min(rate, Fraction(most))) for count, rate in law.rates)
         noise = NoisyCounts((0,) * size, rates, True).simulated(generator, times)
     else:
         free = size - law.zero_sum  # of two numbers with one sum either noise tells the other, at both rates
