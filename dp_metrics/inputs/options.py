@@ -164,19 +164,6 @@ class Relation(StrEnum):
 NEIGHBORING = (Relation.REPLACE_ONE.value, Relation.ADD_OR_REMOVE_ONE.value)
 
 
-def check_neighboring(neighboring: Any) -> Relation:
-    """Return the neighbouring relation that a caller named."""
-    check_choice(neighboring, "neighboring", NEIGHBORING)
-    return Relation(neighboring)
-
-
-def check_spend_name(spend_name: Any) -> str | None:
-    """Return the name of a spend, or None for the name of the metric."""
-    if spend_name is None or isinstance(spend_name, str):
-        return spend_name
-    raise TypeError("spend_name must be None or a string.")
-
-
 def rounded_down(exact: Fraction) -> float:
     """Return the largest float whose decimal is at most a number."""
     value = float(exact)

@@ -22,7 +22,7 @@ from dp_metrics._random import Entropy, check_entropy
 from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant
 from dp_metrics.exceptions import warn_caller
 from dp_metrics.inputs.arrays import Records
-from dp_metrics.inputs.options import Relation, check_neighboring, check_spend_name, exact_epsilon
+from dp_metrics.inputs.options import NEIGHBORING, Relation, check_choice, exact_epsilon
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.quantities.base import Noise, Output, Quantity, Totals, get_mechanism, noise_of
 from dp_metrics.release.result import Monotone, ReleasedNumbers, Result, only
@@ -88,12 +88,14 @@ class Terms:
         SeededReleaseWarning
             If there is a random state.
         """
-        exact, relation = exact_epsilon(epsilon), check_neighboring(neighboring)
+        exact = exact_epsilon(epsilon)
+        check_choice(neighboring, "neighboring", NEIGHBORING)
         chosen = None if mechanism is None else get_mechanism(mechanism)
-        if accountant is not None:
-            check_accountant(accountant)
-        name = check_spend_name(spend_name)
-        return cls(exact, relation, chosen, accountant, check_entropy(random_state), name)
+        check_accountant(accountant)
+        if not isinstance(spend_name, str | None):
+            raise TypeError("spend_name must be None or a string.")
+        entropy = check_entropy(random_state)
+        return cls(exact, Relation(neighboring), chosen, accountant, entropy, spend_name)
 
     @property
     def is_repeatable(self) -> bool:
@@ -131,8 +133,8 @@ class Source:
     @classmethod
     def of_stats(cls, stats: Sequence[Any], capacity: int) -> Source:
         """Return the source of a summary."""
-        looks = [partial(_kept, one, capacity) for one in stats]
-        return cls(tuple([one.totals for one in stats]), tuple(looks), capacity)
+        looks = tuple(partial(_kept, one, capacity) for one in stats)
+        return cls(tuple(one.totals for one in stats), looks, capacity)
 
 
 def _kept(stats: Any, capacity: int, ranks: int, *, forget: bool) -> Any:
@@ -143,6 +145,10 @@ def _kept(stats: Any, capacity: int, ranks: int, *, forget: bool) -> Any:
 
 
 _ONE_NUMBER = Monotone(only)
+
+
+Each: TypeAlias = "list[tuple[str, Terms, Query, Fraction | None]]"
+"""The name, terms and query of each release, and the mean size of one whose number of records is private."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +229,7 @@ class Query:
 
     def merges_with(self, other: Query) -> bool:
         """Return whether stats for both merge: of records of one form, and of numbers of one range."""
-        return bool(self.ranges == other.ranges and made_of(self.reader) == made_of(other.reader))
+        return self.ranges == other.ranges and made_of(self.reader) == made_of(other.reader)
 
     def noises(
         self, terms: Terms, totals: Sequence[Totals], capacity: int | None = None
@@ -285,9 +291,9 @@ class Query:
             If their form is invalid; of a record that is invalid, when the stats are asked for.
         """
         checked = self.checked(records)
-        totals = tuple([part.totals(checked) for part in self.quantities])
+        totals = tuple(part.totals(checked) for part in self.quantities)
         parts = zip(self.quantities, totals, strict=True)
-        return Source(totals, tuple([partial(part.stats, checked, known) for part, known in parts]))
+        return Source(totals, tuple(partial(part.stats, checked, known) for part, known in parts))
 
     def checked(self, records: Records) -> Records:
         """Return records of a valid form, that the quantities look at."""
@@ -298,8 +304,8 @@ class Query:
             )
         return self.reader(records)
 
-    def each(self, metric: str, terms: Terms) -> list[tuple[str, Terms, Query, Fraction | None]]:
-        """Return the name, terms and query of the release, of which no mean size is known."""
+    def each(self, metric: str, terms: Terms) -> Each:
+        """Return the one release, of which no mean size is known."""
         return [(metric, terms, self, None)]
 
     def combine(self, results: Sequence[Result[Any]]) -> Result[Any]:
@@ -310,32 +316,29 @@ class Query:
         self,
         metric: str,
         terms: Terms,
-        totals: Sequence[Totals] | None,
+        totals: Sequence[Totals],
         capacity: int | None,
         noises: Sequence[Noise],
         outputs: Sequence[Output],
     ) -> Result[Any]:
         """Return the result of what was drawn; of the records nothing enters but public totals."""
-        public = None if totals is None or terms.relation.private_n else tuple(totals)
-        values = tuple([noise.number(output) for noise, output in zip(noises, outputs, strict=True)])
+        values = tuple(noise.number(output) for noise, output in zip(noises, outputs, strict=True))
         return Result(
             metric=metric,
             reading=self.reading,
             noises=tuple(noises),
             outputs=tuple(outputs),
-            released=self.released(terms, public, values),
-            totals=public,
+            released=self.released(terms, totals, values),
+            totals=None if terms.relation.private_n else tuple(totals),
             capacity=capacity,
             spend_name=terms.spend_name,
             is_repeatable=terms.is_repeatable,
         )
 
-    def released(
-        self, terms: Terms, totals: Sequence[Totals] | None, values: Sequence[Any]
-    ) -> ReleasedNumbers:
+    def released(self, terms: Terms, totals: Sequence[Totals], values: Sequence[Any]) -> ReleasedNumbers:
         """Return released numbers with what is public about them."""
         n = weight = None
-        if totals is not None and not terms.relation.private_n:
+        if not terms.relation.private_n:
             n, weight = totals[0].n, rounded_quotient(totals[0].weight, 1 << UNIT_BITS)
         return ReleasedNumbers(values, n, weight, terms.epsilon, terms.relation, self.most_records)
 
@@ -388,7 +391,7 @@ class Together:
 
     @classmethod
     def of(
-        cls, blocks: Sequence[Together], prepare: Callable[[Records], Any], relation: Relation | None = None
+        cls, blocks: Sequence[Together], prepare: Callable[[Records], Any], relation: Relation | None
     ) -> Self:
         """Return several as one, which combines to the list of what each of them does.
 
@@ -398,27 +401,27 @@ class Together:
             In the order in which they are drawn.
         prepare : callable
             What the readers of the blocks have, of all `Records`.
-        relation : Relation or None, default=None
+        relation : Relation or None
             As for the class.
         """
-        shares = tuple([share for one in blocks for share in one.shares])
+        shares = tuple(share for one in blocks for share in one.shares)
         reader = partial(_read_each, prepare=prepare, blocks=blocks)
         return cls(shares, reader, partial(_combine_each, blocks=blocks), relation)
 
     def at(self, part: Fraction, most_records: int) -> Self:
         """Return the same at a part of epsilon, of persons with so many records at most."""
-        shares = [
+        shares = tuple(
             replace(one, part=one.part * part, query=replace(one.query, most_records=most_records))
             for one in self.shares
-        ]
-        return replace(self, shares=tuple(shares))
+        )
+        return replace(self, shares=shares)
 
     def then(self, last: Callable[[Any], Any]) -> Self:
         """Return the same, with a last step behind what it combines to."""
         return replace(self, combine=partial(_in_turn, first=self.combine, last=last))
 
-    def each(self, metric: str, terms: Terms) -> list[tuple[str, Terms, Query, Fraction | None]]:
-        """Return the name, terms, query and mean size of each release; each share has a name of its own."""
+    def each(self, metric: str, terms: Terms) -> Each:
+        """Return the releases; each share has a name of its own."""
         return [
             (
                 one.metric,
@@ -451,7 +454,7 @@ def _combine_each(results: Sequence[Result[Any]], *, blocks: Sequence[Together])
     return [one.combine(list(islice(left, len(one.shares)))) for one in blocks]
 
 
-def made_of(value: Any) -> Any:
+def made_of(value: Any) -> object:
     """Return what a public value is made of: equal, and of one hash, where all of that is equal."""
     if is_dataclass(value) and not isinstance(value, type):
         return type(value), *(made_of(getattr(value, one.name)) for one in fields(value) if one.compare)

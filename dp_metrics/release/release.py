@@ -113,9 +113,9 @@ class Release:
         """
         # whoever made NumPy raise or warn of overflows would learn of the data, perhaps after the spend
         with np.errstate(all="ignore"):
-            if (stored := self.stored()) is not None:
-                found: T = stored
-                return found
+            stored: T | None = self.stored()
+            if stored is not None:
+                return stored
             query, source, form = read()
             prepared = prepare_all(self.metric, self.terms, query, source)
             if (seen := _seen.get()) is not None:

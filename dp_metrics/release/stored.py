@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import cache, partial
 from pkgutil import resolve_name
 from types import UnionType
 from typing import Any, Self, TypeAlias, Union, get_args, get_origin, get_type_hints
@@ -124,11 +124,9 @@ def decoded(json: Any) -> Any:
 
 def _made(kind: Any, values: dict[str, Any]) -> Any:
     """Return a dataclass or a named tuple with these fields, each of which has to be of its type."""
-    if {*values} != {*_fields(kind)}:
+    hints = _hints(kind)
+    if {*values} != {*_fields(kind)} or not all(_fits(one, hints[name]) for name, one in values.items()):
         raise ValueError(DAMAGED)
-    for name, hint in _hints(kind).items():
-        if name in values and not _fits(values[name], hint):
-            raise ValueError(DAMAGED)
     return kind(**values)
 
 
@@ -142,16 +140,12 @@ def _array(content: Any) -> np.ndarray[Any, Any]:
     return found.reshape([int(size) for size in shape])
 
 
-def _fraction(text: Any) -> Fraction:
-    return Fraction(*(int(part, 16) for part in str.split(text, "/")))
-
-
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "date": date.fromisoformat,
     "datetime": datetime.fromisoformat,
     "timedelta": lambda content: timedelta(*content),
     "float": float,
-    "fraction": _fraction,
+    "fraction": lambda text: Fraction(*(int(part, 16) for part in str.split(text, "/"))),
     "tuple": lambda content: tuple(map(decoded, content)),
     "dict": lambda content: {key: decoded(value) for key, value in content.items()},
     "pairs": lambda content: {decoded(key): decoded(value) for key, value in content},
@@ -160,15 +154,12 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-@lru_cache(maxsize=256)
-def _fields(kind: type) -> tuple[str, ...]:
-    named: Any = kind
-    return tuple(one.name for one in fields(named)) if is_dataclass(named) else named._fields
+_hints = cache(get_type_hints)
 
 
-@lru_cache(maxsize=256)
-def _hints(kind: Any) -> Mapping[str, Any]:
-    return get_type_hints(kind)
+@cache
+def _fields(kind: Any) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else kind._fields
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -181,10 +172,8 @@ def _fits(value: Any, hint: Any) -> bool:
     kind = origin or hint
     if isinstance(value, str):
         return kind is type(value)
-    if kind is float:
-        return isinstance(value, float | int) and not isinstance(value, bool)
-    if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool)
+    if kind in (float, int):
+        return isinstance(value, int | kind) and not isinstance(value, bool)
     if isinstance(kind, type) and not isinstance(value, kind):
         return False
     if kind is not tuple:
@@ -529,13 +518,16 @@ def _result(metric: str, terms: Terms, query: Query, drawn: Mapping[str, Any]) -
     """Return a result that was written: its noises follow from the query and the totals."""
     totals, outputs, capacity = decoded(drawn["totals"]), decoded(drawn["outputs"]), drawn["capacity"]
     known = [Totals.of(1)] * len(query.quantities) if totals is None else totals
-    if (totals is None) != terms.relation.private_n or not isinstance(drawn["spend_name"], str | None):
-        raise ValueError(DAMAGED)
-    is_sound = [isinstance(one, Output) and isinstance(one.value, float | int | tuple) for one in outputs]
-    if not all(isinstance(one, Totals) for one in known) or not all(is_sound):
+    is_sound = (
+        (totals is None) == terms.relation.private_n
+        and isinstance(drawn["spend_name"], str | None)
+        and all(isinstance(one, Totals) for one in known)
+        and all(isinstance(one, Output) and isinstance(one.value, float | int | tuple) for one in outputs)
+    )
+    if not is_sound:
         raise ValueError(DAMAGED)
     noises, _ = query.noises(terms, known, capacity)
-    made = query.result(metric, terms, totals, capacity, noises, outputs)
+    made = query.result(metric, terms, known, capacity, noises, outputs)
     made = replace(made, spend_name=drawn["spend_name"], is_repeatable=drawn["is_repeatable"] is True)
     _ = made.value, made.note  # whatever does not fit fails here
     return made
