@@ -94,7 +94,8 @@ class Interval:
 
     def __str__(self) -> str:
         ends = ", ".join(map(_text, self))
-        text = f"[{ends}] with confidence {self._confidence}. {self.about}"
+        several = ", all at once" if np.ndim(self.lower) else ""
+        text = f"[{ends}] with confidence {100 * self.confidence:.12g} %{several}. {self.about}"
         return f"{text} {self.note}" if self.note else text
 
     def in_words(self, written: Callable[[Any], str] | None = None) -> str:
@@ -112,12 +113,6 @@ class Interval:
         if np.isinf(self.upper):
             return "no limit" if np.isinf(self.lower) else f"at least {low}"
         return f"at most {high}" if np.isinf(self.lower) else f"{low} to {high}"
-
-    @property
-    def _confidence(self) -> str:
-        """The confidence, and that several limits have it together."""
-        several = ", all at once" if np.ndim(self.lower) else ""
-        return f"{100 * self.confidence:.12g} %{several}"
 
 
 def _opened(limit: Any, sign: float) -> Any:
@@ -138,13 +133,10 @@ def _outwards(limit: Any, rounding: str) -> str:
 
 def _text(limit: Any) -> str:
     """Return a limit, or an array of them, with few digits."""
-
-    def written(number: float) -> str:
-        return "no limit" if np.isinf(number) else f"{number:.6g}"
-
+    options: Any = {"precision": 6}
     if np.isinf(limit).any():
-        return np.array2string(np.asarray(limit), formatter={"float_kind": written})  # type: ignore[arg-type]
-    return np.array2string(np.asarray(limit), precision=6)
+        options = {"formatter": {"float_kind": lambda x: "no limit" if np.isinf(x) else f"{x:.6g}"}}
+    return np.array2string(np.asarray(limit), **options)
 
 
 POPULATION_NOTE = "among all people like these, from whom the records were drawn independently."
@@ -336,4 +328,4 @@ def finite(number: Any) -> float | None:
 def _as_json(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_as_json(one) for one in value]
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+    return value if isinstance(value, int | float | str | None) else str(value)

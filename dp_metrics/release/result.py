@@ -9,21 +9,20 @@ shares of the values are missing. The first three raise ValueError with a reason
 
 from __future__ import annotations
 
-import functools
 import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from types import FunctionType, MappingProxyType, MethodType
 from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 
 import numpy as np
 
 from dp_metrics._packages import __version__
-from dp_metrics.inputs.options import MAX_FLOAT, Floats, Relation, check_confidence, own_error_state
+from dp_metrics.inputs.options import MAX_FLOAT, Relation, check_confidence, own_error_state
 from dp_metrics.mechanisms._base import NOT_MONOTONE
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.quantities.base import Noise, Output, Totals
@@ -159,9 +158,9 @@ class Monotone:
         from dp_metrics.release.count_limits import mean_limits  # which takes its time to import
 
         parts = result.parts
-        found = [mean_limits(part, asked.miss / len(parts), is_sure=asked.is_sure) for part in parts]
-        of_parts = [one for one in found if one is not None]
-        if len(of_parts) < len(parts):
+        miss = asked.miss / len(parts)
+        of_parts: list[Any] = [mean_limits(part, miss, is_sure=asked.is_sure) for part in parts]
+        if None in of_parts:
             raise ValueError(NO_POPULATION.format(asked.metric))
         lower, upper, note = self._of(of_parts, result.released)
         # proved limits of a mean have no note
@@ -169,16 +168,11 @@ class Monotone:
 
     def _of(self, of_parts: Sequence[Limits], released: ReleasedNumbers) -> Limits:
         """Return the results of limits of all parts."""
-        lower, upper = (
-            self._at([getattr(one, side) for one in of_parts], released) for side in ("lower", "upper")
-        )
-        note = " ".join(dict.fromkeys(one.note for one in of_parts if one.note))
-        if not self.rises:
-            lower, upper = upper, lower
-        return Limits(lower, upper, note)
-
-    def _at(self, values: Sequence[float], released: ReleasedNumbers) -> Any:
-        return _plain(np.asarray(self.result(released.of(values)), dtype=np.float64))
+        *ends, notes = zip(*of_parts, strict=True)
+        numbers = [np.asarray(self.result(released.of(end)), dtype=np.float64) for end in ends]
+        lower, upper = (one if one.ndim else float(one) for one in numbers)
+        note = " ".join(dict.fromkeys(filter(None, notes)))
+        return Limits(lower, upper, note) if self.rises else Limits(upper, lower, note)
 
 
 _NOTHING_KNOWN = (
@@ -198,11 +192,6 @@ def nothing_known(result: Result[Any]) -> str | None:
             if np.max(lower, initial=0.0) <= 0 and np.min(upper, initial=np.inf) >= MAX_FLOAT:
                 return _NOTHING_KNOWN
     return None
-
-
-def _plain(numbers: Floats) -> Any:
-    """Return an array as it is, and one number as a float."""
-    return numbers if numbers.ndim else float(numbers)
 
 
 @dataclass(frozen=True)
@@ -365,7 +354,7 @@ class Result(Generic[Value_co]):
     @property
     def parts(self) -> tuple[Any, ...]:
         """Each released number with its noise."""
-        return tuple([noise.told(output) for noise, output in self._drawn()])
+        return tuple(noise.told(output) for noise, output in self._drawn())
 
     @cached_property
     def drawn(self) -> Mapping[str, Any]:
@@ -416,15 +405,11 @@ class Result(Generic[Value_co]):
         if self.is_repeatable:
             return None
         unit = {"privacy_unit": "record", "privacy_unit_details": _UNITS[self.neighboring]}
-        if self._is_of_persons:
+        # all records of one person are protected together, and somebody has several
+        are_joined = any(one.size < one.n for one in self.totals or ())
+        if are_joined or counts_persons(self) or self.released.most_records > 1:
             unit = unit_of_persons(self.released.most_records)
         return deployment(self.noises, self.epsilon, _UNPROTECTED[self.neighboring], unit)
-
-    @property
-    def _is_of_persons(self) -> bool:
-        """Whether all records of one person are protected together, and somebody has several."""
-        are_joined = any(one.size < one.n for one in self.totals or ())
-        return are_joined or counts_persons(self) or self.released.most_records > 1
 
     def _drawn(self) -> Iterator[tuple[Noise, Output]]:
         return zip(self.noises, self.outputs, strict=True)
@@ -440,20 +425,14 @@ class Result(Generic[Value_co]):
         """Return the value in a format, such as ``f"{result:.3f}"``; without one the whole text."""
         return format(self.value, spec) if spec else repr(self)
 
-    def _limits(self) -> Interval | None:
-        """Return the limits of the noise of one number; None where there are none."""
-        if not isinstance(self.value, float):
-            return None
-        try:
-            return self.noise_interval()
-        except ValueError:
-            return None
-
     def __repr__(self) -> str:
-        limits = self._limits()
+        limits = None
+        if isinstance(self.value, float):
+            with suppress(ValueError):  # some have none
+                limits = tuple(self.noise_interval())
         shown = {"metric": self.metric, "epsilon": self.epsilon, "neighboring": self.neighboring}
         shown |= {"n": self.n, "spend_name": self.spend_name}
-        shown |= {"noise_interval": limits and tuple(limits), "note": self.note, "bias": self.bias}
+        shown |= {"noise_interval": limits, "note": self.note, "bias": self.bias}
         return f"Result({self.value!r}, {named(shown)})"
 
     def noise_interval(self, confidence: float = 0.95) -> Interval:
@@ -518,10 +497,10 @@ class Result(Generic[Value_co]):
         limits = getattr(self.reading, "limits", None)
         if limits is None:
             raise ValueError(NOT_MONOTONE.format(self.metric, "recall, F1 or a mean loss"))
-        found: Limits = limits(self, 1.0 - sure)
+        lower, upper, note = limits(self, 1.0 - sure)
         name = getattr(self.reading, "about", None) or self.metric.removeprefix("private_")
         about = f"The exact {name} of these records, without the noise."
-        return Interval(found.lower, found.upper, sure, about, found.note)
+        return Interval(lower, upper, sure, about, note)
 
     def population_interval(self, confidence: float = 0.95, sure: bool = False) -> Interval:
         """Return limits of the metric among all people like the records.
@@ -724,7 +703,7 @@ def counts_persons(result: Any) -> bool:
 
 def drawn_by(noises: Iterable[Noise]) -> str:
     """Return what draws a release, for the accountant's history."""
-    return ", ".join(dict.fromkeys([noise.name for noise in noises]))
+    return ", ".join(dict.fromkeys(noise.name for noise in noises))
 
 
 def unit_of_persons(most_records: int) -> dict[str, str]:
@@ -778,17 +757,16 @@ def deployment(
 
 
 def _listed(array: np.ndarray[Any, Any]) -> Any:
-    if array.dtype.kind != "f" or np.isfinite(array).all():
-        return array.tolist()
-    numbers = array.astype(object)
-    numbers[~np.isfinite(array)] = None
-    return numbers.tolist()
+    values = array.astype(object)
+    if array.dtype.kind == "f":
+        values[~np.isfinite(array)] = None
+    return values.tolist()
 
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_RELEASES: dict[FunctionType, Callable[..., Result[Any]]] = {}
+_RELEASES: dict[Any, Callable[..., Result[Any]]] = {}
 """What makes the result of each function, from all its arguments by name."""
 
 
@@ -802,7 +780,7 @@ def set_result(function: Callable[..., Any], release: Callable[..., Result[Any]]
     release : callable
         Takes all arguments of the function by name.
     """
-    _RELEASES[cast(FunctionType, function)] = release
+    _RELEASES[function] = release
 
 
 def with_result(metric: Callable[P, T]) -> Callable[P, Result[T]]:
@@ -837,8 +815,8 @@ def with_result(metric: Callable[P, T]) -> Callable[P, Result[T]]:
     (True, 1.0, 1000)
     >>> lower, upper = result.noise_interval()
     """
-    if isinstance(metric, functools.partial):
-        served = functools.partial(with_result(metric.func), *metric.args, **metric.keywords)
+    if isinstance(metric, partial):
+        served = partial(with_result(metric.func), *metric.args, **metric.keywords)
         return cast(Callable[P, Result[T]], served)
     function, own = (metric.__func__, [metric.__self__]) if isinstance(metric, MethodType) else (metric, [])
     if not isinstance(function, FunctionType) or function not in _RELEASES:
@@ -846,7 +824,7 @@ def with_result(metric: Callable[P, T]) -> Callable[P, Result[T]]:
             "with_result takes a metric of dp_metrics, the release of a Summary, or a functools.partial of "
             "one of these."
         )
-    return cast(Callable[P, Result[T]], functools.partial(_result, function, *own))
+    return cast(Callable[P, Result[T]], partial(_result, function, *own))
 
 
 def _result(function: FunctionType, /, *args: Any, **kwargs: Any) -> Result[Any]:
