@@ -28,7 +28,7 @@ from dp_metrics.exceptions import PrivacyBudgetError
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import private_compare
 from dp_metrics.inference.loss_intervals import private_mean_interval, private_quantile_interval
-from dp_metrics.inputs.options import check_confidence
+from dp_metrics.inputs.options import ByName, check_confidence
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.metrics.summary import Summary
 from dp_metrics.page.page import PrivateEvaluation, check_folder, private_evaluate
@@ -123,7 +123,7 @@ def _silent_about_data() -> Iterator[None]:
         ) from None
 
 
-def _columns_of(typed: argparse.Namespace, row: Metric, options: Mapping[str, Any]) -> Columns:
+def _columns_of(typed: argparse.Namespace, row: Metric, options: ByName) -> Columns:
     """Return how the columns of a metric are read: as labels or as numbers, as it and its labels tell."""
     has_labels = "labels" in row.options
     named = files.columns_typed(typed)

@@ -25,14 +25,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
 from dp_metrics.cli import CommandError, Refusal
 from dp_metrics.cli.words import BOOLEANS, COLUMNS, MISSING, add_option, label_reader
 from dp_metrics.inputs.arrays import ArgumentShape, Shape
 from dp_metrics.inputs.models import NamedColumns
-from dp_metrics.inputs.options import did_you_mean
+from dp_metrics.inputs.options import Array, did_you_mean
 
 _LARGEST_WHOLE = 2**53
 _IF_TEXT = " (for labels that are text, pass --labels; for groups, --group-labels of text)"
@@ -281,7 +280,7 @@ class Predictions:
             chunk[argument] = _named(array, columns)
         return chunk
 
-    def _array(self, cells: Any, column: Column) -> NDArray[Any]:
+    def _array(self, cells: Any, column: Column) -> Array:
         if cells.null_count:
             raise column.missing
         of = self._pa.types
@@ -293,18 +292,18 @@ class Predictions:
             return self._numbers(cells, column)
         return np.asarray(cells.to_numpy(zero_copy_only=False))
 
-    def _labels(self, cells: Any, column: Column) -> NDArray[Any]:
+    def _labels(self, cells: Any, column: Column) -> Array:
         """Return the label or id in each cell of text."""
         coded = cells.dictionary_encode()
         read = label_reader(column.labels or (), self._decimal)
-        known: NDArray[Any] = np.array([read(text) for text in coded.dictionary.to_pylist()], dtype=object)
+        known: Array = np.array([read(text) for text in coded.dictionary.to_pylist()], dtype=object)
         if any(one is None for one in known):
             raise column.missing
         if column.is_id:
             known = np.array([*map(str, known)], dtype=object)
         return np.asarray(known[coded.indices.to_numpy(zero_copy_only=False)])
 
-    def _numbers(self, cells: Any, column: Column) -> NDArray[Any]:
+    def _numbers(self, cells: Any, column: Column) -> Array:
         """Return the number in each cell of text, or of decimals, which as text become the nearest floats."""
         compute, pa = import_extra("pyarrow.compute", "cli"), self._pa
         text = compute.utf8_trim_whitespace(compute.cast(cells, pa.string()))
@@ -342,7 +341,7 @@ class Predictions:
             ) from None
 
 
-def _named(array: NDArray[Any], columns: Sequence[Column]) -> NamedColumns:
+def _named(array: Array, columns: Sequence[Column]) -> NamedColumns:
     """Return an array with the names of its columns."""
     return NamedColumns(array, tuple([one.name for one in columns]))
 

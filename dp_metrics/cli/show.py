@@ -16,7 +16,7 @@ from dp_metrics.accounting.ledgers import Ledger
 from dp_metrics.cli import CommandError, Refusal, tell
 from dp_metrics.cli.words import SEVERAL, add_option, epsilon, given
 from dp_metrics.fairness.frame import PrivateMetricFrame
-from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.options import ByName, Relation
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.page.page_numbers import TOO_NOISY, is_told
 from dp_metrics.page.page_plan import EACH_ONCE, RequirementError
@@ -163,7 +163,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     add_option(parser, Result.noise_interval, "confidence")
 
 
-def _limits(each: Mapping[str, Any], typed: argparse.Namespace) -> dict[str, dict[str, Interval]]:
+def _limits(each: ByName, typed: argparse.Namespace) -> dict[str, dict[str, Interval]]:
     """Return by their kind the limits that were asked for, of each that has some; say why if none has."""
     asked, found = getattr(typed, "interval", []), dict[str, dict[str, Interval]]()
     for kind in asked or ["noise"]:
@@ -267,9 +267,7 @@ def _is_one_number(frame: PrivateMetricFrame) -> bool:
     return all(isinstance(value, float) for value in frame.by_group.values())
 
 
-def _lines(
-    released: Any, name: str, cost: str, typed: argparse.Namespace, models: Mapping[str, Any]
-) -> Iterator[str]:
+def _lines(released: Any, name: str, cost: str, typed: argparse.Namespace, models: ByName) -> Iterator[str]:
     """Yield what people read of a release."""
     if isinstance(released, PrivateEvaluation):
         yield f"{name} {cost}"

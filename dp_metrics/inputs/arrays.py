@@ -46,7 +46,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from dp_metrics.inputs.options import Floats, Relation, check_choice, check_count, check_flag
+from dp_metrics.inputs.options import (
+    Array,
+    ByName,
+    Codes,
+    Floats,
+    Relation,
+    check_choice,
+    check_count,
+    check_flag,
+)
 
 TIMES = (np.datetime64, np.timedelta64)
 _OBJECTS_OF_TIME = (date, timedelta, *TIMES)
@@ -87,7 +96,7 @@ def kind_of_times(dtype: np.dtype[Any]) -> str:
     return _ODD_DURATIONS.get(unit, "durations")
 
 
-def moments(times: NDArray[Any], kind: str | None = None) -> NDArray[Any]:
+def moments(times: Array, kind: str | None = None) -> Array:
     """Return NumPy's times as an array of `Moment`, of the kind of their type or another; NaT remains."""
     distinct, which = np.unique(times, return_inverse=True)  # labels are few
     found = np.fromiter((moment_of(one, kind) for one in distinct), dtype=object, count=distinct.size)
@@ -104,7 +113,7 @@ def moment_of(label: Any, kind: str | None = None) -> Any:
         return label
 
 
-def exact(labels: NDArray[Any]) -> list[Any]:
+def exact(labels: Array) -> list[Any]:
     """Return the elements of an array, each as `moment_of` gives it."""
     objects: list[Any] = (moments(labels) if labels.dtype.kind in "mM" else labels).ravel().tolist()
     if any(issubclass(kind, _OBJECTS_OF_TIME) for kind in set(map(type, objects))):
@@ -207,7 +216,7 @@ def number_of_records(container: Any) -> int:
     return n
 
 
-def array_of(data: Any) -> NDArray[Any]:
+def array_of(data: Any) -> Array:
     """Return what a container holds as an array: of its own type, or for a list one of objects.
 
     Raises
@@ -237,7 +246,7 @@ def array_of(data: Any) -> NDArray[Any]:
     raise failure
 
 
-def _stated(data: Any) -> NDArray[Any]:
+def _stated(data: Any) -> Array:
     """Return what a container that states its form holds; times in a time zone as objects that tell so."""
     array = np.asarray(data)
     if array.dtype.kind != "M":
@@ -259,7 +268,7 @@ def _has_zone(of_column: Any) -> bool:
     return any(getattr(of_column, name, None) is not None for name in ("time_zone", "tz"))
 
 
-def as_floats(array: NDArray[Any], name: str, no_numbers: str = _NOT_NUMERIC) -> Floats:
+def as_floats(array: Array, name: str, no_numbers: str = _NOT_NUMERIC) -> Floats:
     """Return numbers of any type as float64, each converted by itself; NaN and infinity remain.
 
     Text, and other objects that are never read as numbers, are refused with the message `no_numbers`.
@@ -344,7 +353,7 @@ def quietly(function: Callable[[Any], Any], element: Any) -> Any:
         return None
 
 
-def as_numbers(data: Any, name: str, no_numbers: str = _NOT_NUMERIC) -> NDArray[Any]:
+def as_numbers(data: Any, name: str, no_numbers: str = _NOT_NUMERIC) -> Array:
     """Return real numbers as an array of one or two dimensions; `no_numbers`: as of `as_floats`.
 
     It is the container's own, uncopied, if it has one, and of float64 otherwise.
@@ -356,12 +365,12 @@ def as_numbers(data: Any, name: str, no_numbers: str = _NOT_NUMERIC) -> NDArray[
     return array
 
 
-def flattened(array: NDArray[Any]) -> NDArray[Any]:
+def flattened(array: Array) -> Array:
     """Return a column vector as an array of one dimension, anything else as it is."""
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def one_column(array: NDArray[Any], name: str) -> NDArray[Any]:
+def one_column(array: Array, name: str) -> Array:
     """Return one value per record as an array of shape (n_samples,); raise for several."""
     check_columns(array, name)
     array = flattened(array)
@@ -370,7 +379,7 @@ def one_column(array: NDArray[Any], name: str) -> NDArray[Any]:
     return array
 
 
-def check_columns(array: NDArray[Any], name: str) -> None:
+def check_columns(array: Array, name: str) -> None:
     """Raise unless an array has one or two dimensions."""
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} should be a 1d or 2d array, got a {array.ndim}d array instead.")
@@ -381,12 +390,12 @@ BLOCK = 1 << BLOCK_BITS
 """Records handled at once: small enough for the cache, large enough to hide the cost of a call."""
 
 
-def in_blocks(values: NDArray[Any], rows: int = BLOCK) -> Iterator[NDArray[Any]]:
+def in_blocks(values: Array, rows: int = BLOCK) -> Iterator[Array]:
     """Yield views of so many records at a time."""
     return (values[start : start + rows] for start in range(0, len(values), rows))
 
 
-def float_block(block: NDArray[Any], name: str) -> Floats:
+def float_block(block: Array, name: str) -> Floats:
     """Return numbers as contiguous float64, uncopied if they are; they must be finite."""
     # NumPy may compute a logarithm of strided data by other code, with another last bit
     values: Floats = np.ascontiguousarray(block, dtype=np.float64)
@@ -397,12 +406,12 @@ def float_block(block: NDArray[Any], name: str) -> Floats:
     return values
 
 
-def as_vector(data: ArrayLike, name: str, no_numbers: str = _NOT_NUMERIC) -> NDArray[Any]:
+def as_vector(data: ArrayLike, name: str, no_numbers: str = _NOT_NUMERIC) -> Array:
     """Return one number per record as an array of shape (n_samples,), of which one column is flattened."""
     return one_column(as_numbers(data, name, no_numbers), name)
 
 
-def loss_block(losses: NDArray[Any]) -> Floats:
+def loss_block(losses: Array) -> Floats:
     """Return per-record losses, which must be finite and non-negative, as float64."""
     values = float_block(losses, "losses")
     if (values < 0).any():
@@ -410,7 +419,7 @@ def loss_block(losses: NDArray[Any]) -> Floats:
     return values
 
 
-def check_same_length(arguments: Mapping[str, Any], *, relation: Relation = Relation.REPLACE_ONE) -> None:
+def check_same_length(arguments: ByName, *, relation: Relation = Relation.REPLACE_ONE) -> None:
     """Raise unless all arguments have one number of records, naming two that have not.
 
     Parameters
@@ -431,7 +440,7 @@ def check_same_length(arguments: Mapping[str, Any], *, relation: Relation = Rela
     raise ValueError(f"Found input variables with inconsistent numbers of samples: {told}.")
 
 
-def probability_block(block: NDArray[Any], name: str = "y_proba", outside: str = "") -> Floats:
+def probability_block(block: Array, name: str = "y_proba", outside: str = "") -> Floats:
     """Return probabilities as float64; they must lie in [0, 1], or else this is said of those outside."""
     values = float_block(block, name)
     if values.size and not (values.min() >= 0 and values.max() <= 1):
@@ -463,7 +472,7 @@ class ArgumentShape:
     names: tuple[Any, ...] | None = None
 
     @classmethod
-    def of(cls, container: Any, array: NDArray[Any]) -> Self:
+    def of(cls, container: Any, array: Array) -> Self:
         """Return the form of a container, given what it holds as an array; raise if that has no column."""
         if array.ndim == 2 and array.shape[1] == 0:
             raise ValueError("Found array with 0 feature(s) while a minimum of 1 is required.")
@@ -524,7 +533,7 @@ class Shape:
         return replace(self, arguments=tuple(x if x.states_columns else unstated for x in self.arguments))
 
 
-_UNTOLD: NDArray[Any] = np.empty((0, 0), dtype=object)
+_UNTOLD: Array = np.empty((0, 0), dtype=object)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -545,7 +554,7 @@ class Records:
         Public number of units of each record, where each person counts once; see `units_of_persons`.
     """
 
-    arrays: tuple[NDArray[Any], ...]
+    arrays: tuple[Array, ...]
     sample_weight: ArrayLike | None = None
     groups: ArrayLike | None = None
     relation: Relation = Relation.REPLACE_ONE
@@ -584,7 +593,7 @@ class Records:
         size = len(self.arrays) // parts
         return [self.of_arguments(*range(part * size, (part + 1) * size)) for part in range(parts)]
 
-    def array(self, place: int, columns: int = 1) -> NDArray[Any]:
+    def array(self, place: int, columns: int = 1) -> Array:
         """Return the array of an argument; that of an empty list has so many columns."""
         array = self.arrays[place]
         return array.reshape(0, columns) if array.shape == _UNTOLD.shape else array
@@ -607,7 +616,7 @@ def read_each(records: Records, *, readers: Sequence[Callable[[Records], Records
 
     Objects are not compared: they may raise what they like.
     """
-    arrays: list[NDArray[Any]] = []
+    arrays: list[Array] = []
     for place, reader in enumerate(readers, start=1):
         with of_prediction(place, len(readers)):
             pair = reader(records.of_arguments(0, place)).arrays
@@ -617,7 +626,7 @@ def read_each(records: Records, *, readers: Sequence[Callable[[Records], Records
     return replace(records, arrays=tuple(arrays))
 
 
-def type_of_floats(container: Any, array: NDArray[Any]) -> Any:
+def type_of_floats(container: Any, array: Array) -> Any:
     """Return the type of floats that a container states, whatever they are held in; else float64."""
     dtype = getattr(container, "dtype", None)
     if dtype is None and hasattr(type(container), "dtypes") and len(kinds := set(container.dtypes)) == 1:
@@ -696,7 +705,7 @@ def check_sample_weight(
     return weights
 
 
-def check_groups(groups: ArrayLike | None) -> NDArray[np.intp] | None:
+def check_groups(groups: ArrayLike | None) -> Codes | None:
     """Return the number of each record's public group, counted from 0 in order of first appearance.
 
     Two ids are one group where they are equal in Python: 1 and 1.0 are. Several persons in one group are
@@ -739,7 +748,7 @@ def check_sort_of_ids(ids: Iterable[Any]) -> None:
         )
 
 
-def number_of_persons(codes: NDArray[np.intp]) -> int:
+def number_of_persons(codes: Codes) -> int:
     """Return how many persons have these numbers, which `check_groups` counts from 0."""
     return int(codes.max(initial=-1)) + 1
 
@@ -754,7 +763,7 @@ def _is_missing_id(label: Any) -> bool:
     return any(map(_is_missing_id, label)) if is_a(label, tuple) else is_missing(label)
 
 
-def asked_of_persons(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def asked_of_persons(arguments: ByName) -> dict[str, Any]:
     """Return what is public of persons before a record is read: how they count; empty if there are none.
 
     Parameters
@@ -778,7 +787,7 @@ def asked_of_persons(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {"max_records": most} | ({"equal_groups": True} if is_equal else {})
 
 
-def _places(codes: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _places(codes: Codes) -> tuple[Codes, Codes]:
     """Return which record of its group each record is, counted from 0, and the size of each group."""
     order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
     rank = np.empty_like(order)
@@ -789,7 +798,7 @@ def _places(codes: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]
 _MOST_UNITS = 1 << 20
 
 
-def units_of_persons(codes: NDArray[np.intp], most: int) -> tuple[int, NDArray[np.int64]]:
+def units_of_persons(codes: Codes, most: int) -> tuple[int, NDArray[np.int64]]:
     """Return how many units each person has, and how many of them each record.
 
     Parameters
@@ -852,7 +861,7 @@ def first_records(
     max_records: int | None,
     equal_groups: bool = False,
     is_all: bool = True,
-) -> tuple[Shape, Records, NDArray[np.intp] | None]:
+) -> tuple[Shape, Records, Codes | None]:
     """Return the public form of the first records of each person, these records, and whose each is.
 
     Parameters
@@ -900,7 +909,7 @@ def first_records(
 
 
 def with_units(
-    shape: Shape, records: Records, persons: NDArray[np.intp], max_records: int | None
+    shape: Shape, records: Records, persons: Codes, max_records: int | None
 ) -> tuple[Shape, Records]:
     """Return the form and the records of these persons with the public units by which each counts once."""
     most = shape.most_records if max_records is None else max_records
@@ -933,7 +942,7 @@ def targets(records: Records, *, columns: int) -> Records:
     return checked
 
 
-def checked_records(records: Records, arrays: Mapping[str, NDArray[Any]]) -> Records:
+def checked_records(records: Records, arrays: Mapping[str, Array]) -> Records:
     """Return the records with these arrays, of valid shapes, and with valid weights and groups.
 
     Where their number is public, there is one at least.

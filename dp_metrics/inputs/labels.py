@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs import arrays
 from dp_metrics.inputs.arrays import ArgumentShape, Moment, Records, Shape
-from dp_metrics.inputs.options import as_whole
+from dp_metrics.inputs.options import Array, Codes, as_whole
 
 _EXACT_AS_FLOATS = 2**53
 _ORDINARY = {str, int, bool}
@@ -28,7 +28,7 @@ _OF_PROBABILITIES = "To compare probabilities use log_loss or brier_score."
 _PASS_LABELS = f"Pass labels, such as predict gives, and not probabilities or scores. {_OF_PROBABILITIES}"
 
 
-def as_listed(labels: Any, name: str) -> NDArray[Any]:
+def as_listed(labels: Any, name: str) -> Array:
     """Return public labels in the order in which they were listed, each of them as it was."""
     array = arrays.array_of(labels)
     # elements as they are, one type for all of them where that is their own
@@ -46,11 +46,11 @@ def as_listed(labels: Any, name: str) -> NDArray[Any]:
     return plain if is_plain else array
 
 
-def _as_objects(labels: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
+def _as_objects(labels: Sequence[Any] | Array) -> Array:
     return np.fromiter(labels, dtype=object, count=len(labels))
 
 
-def sorted_labels(labels: NDArray[Any], name: str = "labels") -> NDArray[Any]:
+def sorted_labels(labels: Array, name: str = "labels") -> Array:
     """Return the different ones of listed labels in their order."""
     if labels.dtype.kind != "O":
         return np.unique(labels)
@@ -81,9 +81,9 @@ class LabelSet:
         What the option is called.
     """
 
-    in_order: NDArray[Any]
-    known: NDArray[Any]
-    places: NDArray[np.intp]
+    in_order: Array
+    known: Array
+    places: Codes
     name: str = "labels"
 
     @classmethod
@@ -130,7 +130,7 @@ class LabelSet:
         """Return the place among the sorted labels of one that an option names."""
         return int(np.flatnonzero(self.places == self.place(label, name))[0])
 
-    def array(self, data: ArrayLike, name: str = "y_true") -> NDArray[Any]:
+    def array(self, data: ArrayLike, name: str = "y_true") -> Array:
         """Return each record's label, which should be one of these, as an array of shape (n_samples,).
 
         The records may be looked at again, even after the spend. So objects, which may answer otherwise then,
@@ -153,11 +153,11 @@ class LabelSet:
         y = arrays.one_column(_as_any_labels(array, name), name)
         return self.known[self.sorted_codes(y, name)] if y.dtype.kind == "O" else y
 
-    def codes(self, block: NDArray[Any], name: str) -> NDArray[np.intp]:
+    def codes(self, block: Array, name: str) -> Codes:
         """Return the place of each label; all must be in the label set."""
         return self.places[self.sorted_codes(block, name)]
 
-    def sorted_codes(self, block: NDArray[Any], name: str = "y_true") -> NDArray[np.intp]:
+    def sorted_codes(self, block: Array, name: str = "y_true") -> Codes:
         """Return the place of each label among the sorted ones; all must be in the label set."""
         if self.known.dtype.kind in "biuf":
             y = arrays.float_block(block, name)
@@ -172,7 +172,7 @@ class LabelSet:
         return codes
 
 
-def places_among(block: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
+def places_among(block: Array, labels: Array) -> Codes:
     """Return the position of each of one column among listed labels; -1 of what is none, whatever it is."""
     lookup = {label: position for position, label in enumerate(arrays.exact(labels))}
     objects = arrays.exact(block)
@@ -182,7 +182,7 @@ def places_among(block: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
     return np.array([-1 if place is None else place for place in places], dtype=np.intp)
 
 
-def _not_among(labels: NDArray[Any], name: str, option: str, label: Any) -> ValueError:
+def _not_among(labels: Array, name: str, option: str, label: Any) -> ValueError:
     """Return the refusal of a label that is not in the public set; what it says no other record changes."""
     if arrays.is_missing(label):
         return ValueError(arrays.MISSING.format(name))
@@ -207,7 +207,7 @@ def _not_among(labels: NDArray[Any], name: str, option: str, label: Any) -> Valu
     return ValueError(refusal + hint)
 
 
-def differing_labels(true: NDArray[Any], pred: NDArray[Any]) -> NDArray[np.bool_]:
+def differing_labels(true: Array, pred: Array) -> NDArray[np.bool_]:
     """Return for each record whether its predicted label, or one of several, is not the true one."""
     _check_labels_of_block(true, "y_true")
     _check_labels_of_block(pred, "y_pred")
@@ -227,12 +227,12 @@ def differing_labels(true: NDArray[Any], pred: NDArray[Any]) -> NDArray[np.bool_
     return differs
 
 
-def _with_moments(labels: NDArray[Any]) -> NDArray[Any]:
+def _with_moments(labels: Array) -> Array:
     """Return labels with dates, times and durations in their exact form."""
     return _as_objects(arrays.exact(labels)).reshape(labels.shape) if labels.dtype.kind in "mMO" else labels
 
 
-def _check_same_sorts(true: NDArray[Any], pred: NDArray[Any]) -> None:
+def _check_same_sorts(true: Array, pred: Array) -> None:
     """Raise if the two labels of a record are of sorts of which none is ever equal to one of the other."""
     both = np.broadcast_arrays(_sorts_of(true), _sorts_of(pred))
     differs = np.asarray(both[0] != both[1])
@@ -246,7 +246,7 @@ def _check_same_sorts(true: NDArray[Any], pred: NDArray[Any]) -> None:
     raise ValueError(f"Mix of label input types: y_true holds {of_true}, and y_pred {of_pred}.")
 
 
-def _sorts_of(labels: NDArray[Any]) -> Any:
+def _sorts_of(labels: Array) -> Any:
     """Return of which sort labels are: one word for all of them, or an array of words."""
     if labels.dtype.kind in "mM":
         return arrays.kind_of_times(labels.dtype)
@@ -264,7 +264,7 @@ def _sort_of_type(kind: type) -> str:
     return next((sort for sort, types in _SORTS.items() if issubclass(kind, types)), "other objects")
 
 
-def _as_any_labels(data: Any, name: str) -> NDArray[Any]:
+def _as_any_labels(data: Any, name: str) -> Array:
     """Return labels of any type as an array of one or two dimensions, uncopied if they are in one.
 
     What is not in one goes into an array of objects, so that one record's type cannot change how another is
@@ -277,7 +277,7 @@ def _as_any_labels(data: Any, name: str) -> NDArray[Any]:
     return array
 
 
-def _check_labels_of_block(block: NDArray[Any], name: str) -> None:
+def _check_labels_of_block(block: Array, name: str) -> None:
     if block.dtype.kind == "f":
         values = arrays.float_block(block, name)
         if (values != np.floor(values)).any():
@@ -289,7 +289,7 @@ def _check_labels_of_block(block: NDArray[Any], name: str) -> None:
         _check_label_objects(block, name)
 
 
-def _check_label_objects(array: NDArray[Any], name: str) -> None:
+def _check_label_objects(array: Array, name: str) -> None:
     objects = array.ravel().tolist()
     if set(map(type, objects)) <= _ORDINARY:  # far faster than to look at each
         return

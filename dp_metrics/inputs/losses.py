@@ -9,17 +9,17 @@ infinite, and whoever sums the losses clips them to the cap.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.options import MAX_FLOAT, Floats, limit_of, sum_in_order
+from dp_metrics.inputs.options import MAX_FLOAT, Array, Codes, Floats, Range, limit_of, sum_in_order
 
 Loss: TypeAlias = Callable[..., Floats]
 """Losses of blocks of checked records, record by record (and output by output)."""
 
-Read: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
+Read: TypeAlias = Callable[[Array], Array]
 """Checks the contents of a block of records, and returns them in the type that the loss takes."""
 
 _T = TypeVar("_T")
@@ -50,15 +50,15 @@ class RecordLoss:
     loss: Loss
     reads: tuple[Read, ...]
     cap: float | None = None
-    bounds: tuple[float, float] | None = None
+    bounds: Range | None = None
     check: Callable[..., None] | None = None
     output_weights: Floats | None = None
 
-    def __call__(self, *blocks: NDArray[Any]) -> Floats:
+    def __call__(self, *blocks: Array) -> Floats:
         """Return the losses of blocks of records, one number each, not yet clipped to the cap."""
         return self.with_largest(*blocks)[0]
 
-    def with_largest(self, *blocks: NDArray[Any]) -> tuple[Floats, float]:
+    def with_largest(self, *blocks: Array) -> tuple[Floats, float]:
         """Return the losses of blocks of records, not yet clipped to the cap, and the largest of them."""
         tell_all = self.bounds is None and self.loss in FINITE_FOR_FINITE_ONLY
         records = (
@@ -85,7 +85,7 @@ class RecordLoss:
         """
         return getattr(self.loss, "func", self.loss) not in (absolute_error, pinball_loss)
 
-    def read(self, *blocks: NDArray[Any]) -> list[NDArray[Any]]:
+    def read(self, *blocks: Array) -> list[Array]:
         """Return blocks of records, clipped to the bounds; raise for invalid ones."""
         records = [read(block) for read, block in zip(self.reads, blocks, strict=True)]
         if self.check is not None:
@@ -150,13 +150,13 @@ def zero_one_loss(differs: NDArray[np.bool_]) -> Floats:
     return differs.astype(np.float64)
 
 
-def largest_error(loss: Loss, bounds: tuple[float, float]) -> float:
+def largest_error(loss: Loss, bounds: Range) -> float:
     """Return the public cap of a loss that grows with the distance of two numbers within the bounds."""
     low, high = (np.array([bound]) for bound in bounds)
     return float(clamp(np.maximum(loss(low, high), loss(high, low)), None)[0])
 
 
-def log_loss(codes: NDArray[np.intp], probabilities: Floats, resolution: float) -> Floats:
+def log_loss(codes: Codes, probabilities: Floats, resolution: float) -> Floats:
     """Return the negative logarithm of the probability given to the true label.
 
     Parameters
@@ -183,7 +183,7 @@ def log_loss_cap(resolution: float, max_loss: float | None) -> float:
     return implied if max_loss is None else min(implied, max_loss)
 
 
-def brier_loss(codes: NDArray[np.intp], probabilities: Floats, half: bool) -> Floats:
+def brier_loss(codes: Codes, probabilities: Floats, half: bool) -> Floats:
     """Return the squared distance between the probabilities and the true label, or half of it.
 
     Parameters

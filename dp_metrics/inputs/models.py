@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import array_of, as_floats, exact, name_key, number_of_records, stated_shape
 from dp_metrics.inputs.labels import LabelSet, as_listed, sorted_labels
-from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.options import Array, Relation
 
 FAR = float(np.finfo(np.float32).max)
 """A number that no score or target is near to; its square is finite."""
@@ -104,7 +103,7 @@ def response_method(model: Any, methods: Sequence[str]) -> str:
     raise AttributeError(f"{type(model).__name__} has none of the attributes {', '.join(methods)}.")
 
 
-def known_labels(*models: Any) -> NDArray[Any] | None:
+def known_labels(*models: Any) -> Array | None:
     """Return the sorted labels that models were trained on; None of numbers, and of several outputs.
 
     The classes of a model are public where the model is; those among the targets are not.
@@ -113,7 +112,7 @@ def known_labels(*models: Any) -> NDArray[Any] | None:
     return sorted_labels(np.concatenate(known), "classes_") if known else None
 
 
-def _classes_of(model: Any) -> NDArray[Any] | None:
+def _classes_of(model: Any) -> Array | None:
     """Return the labels of a model in its own order."""
     held = _attribute(model, "classes_")
     return None if held is None or any(np.ndim(one) for one in held) else np.asarray(held)
@@ -121,7 +120,7 @@ def _classes_of(model: Any) -> NDArray[Any] | None:
 
 def response_of(
     model: Any, method: str, records: Any, y: Any, *, labels: Any = None, relation: Relation
-) -> NDArray[Any]:
+) -> Array:
     """Return what a model says of records, of which there may be none; it is asked only where there are.
 
     Parameters
@@ -172,7 +171,7 @@ def response_of(
     return columns_by_label(response, method, classes, known)
 
 
-def no_response(method: str, classes: NDArray[Any] | None, y: Any) -> NDArray[Any]:
+def no_response(method: str, classes: Array | None, y: Any) -> Array:
     """Return the response to no record, with the columns that it has for any number of records."""
     if classes is None or method == "predict":
         kind = np.float64 if classes is None else classes.dtype
@@ -181,18 +180,16 @@ def no_response(method: str, classes: NDArray[Any] | None, y: Any) -> NDArray[An
     return np.empty((0, *columns))
 
 
-def _columns(array: NDArray[Any]) -> int:
+def _columns(array: Array) -> int:
     return math.prod(array.shape[1:]) if array.ndim else 0
 
 
-def as_float64(array: NDArray[Any]) -> NDArray[Any]:
+def as_float64(array: Array) -> Array:
     """Return floats of any size as float64; anything else stays unchanged."""
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
-def columns_by_label(
-    response: NDArray[Any], method: str, classes: NDArray[Any], known: NDArray[Any]
-) -> NDArray[Any]:
+def columns_by_label(response: Array, method: str, classes: Array, known: Array) -> Array:
     """Return a response with a column for each known label in sorted order, whatever the model has.
 
     Labels that the model lacks have the probability 0, or a score that is far below any other.
@@ -229,13 +226,13 @@ def columns_by_label(
     return several
 
 
-def _table(response: NDArray[Any], method: str) -> NDArray[Any]:
+def _table(response: Array, method: str) -> Array:
     """Return numbers of one or more columns as floats with two dimensions."""
     columns = response.reshape(len(response), _columns(response))
     return columns if columns.dtype.kind == "f" else as_floats(columns, _CALLED[method])
 
 
-def _of_both(second: NDArray[Any], method: str) -> NDArray[Any]:
+def _of_both(second: Array, method: str) -> Array:
     """Return the columns of both of two labels, given that of the second."""
     return np.hstack([1 - second if method == "predict_proba" else -second, second])
 
@@ -252,13 +249,13 @@ class NamedColumns:
         The names.
     """
 
-    data: NDArray[Any]
+    data: Array
     columns: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.data)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.data, dtype=dtype) if copy else np.asarray(self.data, dtype=dtype)
 
 

@@ -142,7 +142,7 @@ class Relation(StrEnum):
     """Each record stays in its public group, as in a table by group: budgets record it, no call takes it."""
 
     @classmethod
-    def told_by(cls, keywords: Mapping[str, Any]) -> Self:
+    def told_by(cls, keywords: ByName) -> Self:
         """Return the relation of a call with these keywords; whoever is called refuses a wrong name."""
         is_private = keywords.get("neighboring") == cls.ADD_OR_REMOVE_ONE
         return cls(cls.ADD_OR_REMOVE_ONE if is_private else cls.REPLACE_ONE)
@@ -172,7 +172,7 @@ def rounded_down(exact: Fraction) -> float:
     return value
 
 
-def check_bounds(bounds: Any, *, may_be_open: bool = False) -> tuple[float, float] | None:
+def check_bounds(bounds: Any, *, may_be_open: bool = False) -> Range | None:
     """Return public bounds as two floats, or None for unbounded data.
 
     Where they may be open, the upper one may be None or infinite, which is the largest float then.

@@ -25,7 +25,6 @@ from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterSampler
@@ -40,7 +39,7 @@ from dp_metrics._random import (
 from dp_metrics.inputs import arrays
 from dp_metrics.inputs.labels import as_listed, places_among, sorted_labels
 from dp_metrics.inputs.models import FAR, as_float64, ask, columns_by_label, no_response, response_method
-from dp_metrics.inputs.options import Floats, Relation
+from dp_metrics.inputs.options import Array, Floats, Relation
 from dp_metrics.metrics import metric_of
 from dp_metrics.metrics.labels.confusion import Confusion
 from dp_metrics.model_selection.scorers import (
@@ -123,7 +122,7 @@ def _as_table(records: Any) -> Any:
     return np.fromiter(records, dtype=object, count=len(records))
 
 
-def _held(column: NDArray[Any]) -> set[str]:
+def _held(column: Array) -> set[str]:
     """Return the kinds of what a column holds, and whether something is missing or too large."""
     kind = column.dtype.kind
     if kind == "O":
@@ -188,7 +187,7 @@ def _elements(record: Any, columns: int) -> list[Any]:
     return found if len(found) == columns else [None] * columns
 
 
-def _numbers(array: NDArray[Any]) -> Floats:
+def _numbers(array: Array) -> Floats:
     """Return objects as float64, each by itself; NaN for what is no number."""
     numbers = np.fromiter(map(_number, array.ravel().tolist()), dtype=np.float64, count=array.size)
     return numbers.reshape(array.shape)
@@ -246,7 +245,7 @@ def valid_response(metric: partial[Any], response: Any, y: Any, labels: Any = No
     return array if row is None else np.maximum(array, row.lowest_prediction)
 
 
-def _valid_labels(labels: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+def _valid_labels(labels: Array, y: Array) -> Array:
     is_text = y.dtype.kind == "U" or (y.dtype.kind == "O" and isinstance(y.ravel()[0], str))
     if labels.dtype.kind in ("U" if is_text else "biu"):
         return labels
@@ -395,9 +394,7 @@ def score_of(
     return -math.inf if math.isnan(score) else score
 
 
-def public_classes(
-    estimator: Any, y: Any, methods: tuple[str, ...], labels: Any = None
-) -> NDArray[Any] | None:
+def public_classes(estimator: Any, y: Any, methods: tuple[str, ...], labels: Any = None) -> Array | None:
     """Return the sorted labels that are public in a search; None of numbers.
 
     Parameters
@@ -424,7 +421,7 @@ def public_classes(
     return classes
 
 
-def public_response(method: str, classes: Any, y: Any, n: int) -> NDArray[Any]:
+def public_response(method: str, classes: Any, y: Any, n: int) -> Array:
     """Return one response to n records alike, so that a metric can judge their targets by themselves.
 
     It predicts ones, which every metric of numbers takes, or the first class; of each class the same

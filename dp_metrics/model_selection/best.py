@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
@@ -11,13 +11,13 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dp_metrics._random import Entropy, RandomState, permute_and_flip
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.arrays import Records, Shape, of_prediction
 from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, response_method, response_of
-from dp_metrics.inputs.options import own_error_state
+from dp_metrics.inputs.options import Array, ByName, own_error_state
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.model_selection.scorers import usual_responses
@@ -133,7 +133,7 @@ class LeastOf(Quantity):
         # a record that is replaced is one removed and one added
         return PermuteAndFlip(epsilon / (self.step if totals is None else 2 * self.step))
 
-    def find(self, records: Records) -> NDArray[Any]:
+    def find(self, records: Records) -> Array:
         """Return the total of each candidate, of what `read_each` returned."""
         many, found = len(self.totals_of), []
         for place, (total, part) in enumerate(zip(self.totals_of, records.split(many), strict=True), start=1):
@@ -176,7 +176,7 @@ def _choice(released: ReleasedNumbers, *, metric: str, candidates: int) -> Choic
     )
 
 
-def best_query(row: Metric, shape: Shape, options: Mapping[str, Any]) -> Query:
+def best_query(row: Metric, shape: Shape, options: ByName) -> Query:
     """Return the query of a choice.
 
     Parameters

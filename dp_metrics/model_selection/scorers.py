@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from sklearn.base import BaseEstimator
@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant, numbering
 from dp_metrics.exceptions import TrainingFoldsWarning, callers, models_are_fitted, module_of, warn_caller
 from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, response_method, response_of
-from dp_metrics.inputs.options import Relation, check_epsilon
+from dp_metrics.inputs.options import ByName, Relation, check_epsilon
 from dp_metrics.metrics import metric_named, metric_of, unwrapped
 from dp_metrics.metrics.scores.table import ScoreTable
 
@@ -29,7 +29,7 @@ _NOT_FIXED = {
 }
 
 
-def check_metric(metric: Any, params: Mapping[str, Any]) -> None:
+def check_metric(metric: Any, params: ByName) -> None:
     """Check that a metric is private, and that it takes these keywords.
 
     Raises
@@ -161,7 +161,7 @@ class PrivateScorer(BaseEstimator):
         accountant: PrivacyAccountant | None = None,
         response_method: str | Sequence[str] | None = None,
         greater_is_better: bool | None = None,
-        metric_params: Mapping[str, Any] | None = None,
+        metric_params: ByName | None = None,
     ) -> None:
         self.metric = metric
         self.epsilon = epsilon

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +17,7 @@ from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant
 from dp_metrics.accounting.ledgers import Claim
 from dp_metrics.inputs import options
 from dp_metrics.inputs.arrays import number_of_records
+from dp_metrics.inputs.options import ByName
 from dp_metrics.metrics import metric_of
 from dp_metrics.model_selection import _trials
 from dp_metrics.model_selection.scorers import (
@@ -177,7 +177,7 @@ class PrivateRandomizedSearch(model_selection.RandomizedSearchCV):
         accountant: PrivacyAccountant | None = None,
         response_method: Any = None,
         greater_is_better: bool | None = None,
-        metric_params: Mapping[str, Any] | None = None,
+        metric_params: ByName | None = None,
         refit: bool = True,
     ) -> None:
         self.estimator = estimator

@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, ndtr, ndtri
 
-from dp_metrics.inputs.options import Floats
+from dp_metrics.inputs.options import Array, Floats, Range
 from dp_metrics.mechanisms._laws import (
     COUNT_LIMIT,
     GeometricLaw,
@@ -58,7 +58,7 @@ def binomial_law(n: int, p: float) -> tuple[Floats, Floats]:
     return x.ravel(), law[0] / total
 
 
-def noisy_binomial_limits(count: int, n: int, rate: float, miss: float) -> tuple[float, float]:
+def noisy_binomial_limits(count: int, n: int, rate: float, miss: float) -> Range:
     """Return the limits of p that a noisy count X + N gives, X binomial of n and p.
 
     Parameters
@@ -100,7 +100,7 @@ def largest_share(count: int, n: int, rate: float, miss: float) -> float:
     return halved(lambda p: at_most(noisy_binomial_cdf(count, n, p, rate)) >= miss, 1.0)[1]
 
 
-def halved(is_below: Callable[[float], bool], high: float, halvings: int = _HALVINGS) -> tuple[float, float]:
+def halved(is_below: Callable[[float], bool], high: float, halvings: int = _HALVINGS) -> Range:
     """Return two close numbers from 0 to `high`, of which the first is below what is looked for."""
     low = 0.0
     for _ in range(halvings):
@@ -109,7 +109,7 @@ def halved(is_below: Callable[[float], bool], high: float, halvings: int = _HALV
     return low, high
 
 
-def noisy_mean_limits(law: GeometricLaw, released: float, n: int, miss: float) -> tuple[float, float]:
+def noisy_mean_limits(law: GeometricLaw, released: float, n: int, miss: float) -> Range:
     """Return limits of the mean of numbers from 0 to 1 among all people, from the noisy mean of n of them.
 
     Parameters
@@ -185,7 +185,7 @@ def normal_laplace_tail(h: ArrayLike, s: ArrayLike, b: ArrayLike) -> Floats:
     return tail
 
 
-def mean_half_width(m: float, d: float, n: int, noise: tuple[float, float], miss: float) -> float:
+def mean_half_width(m: float, d: float, n: int, noise: Range, miss: float) -> float:
     """Return half the width of the interval for the mean of numbers from 0 to 1.
 
     Parameters
@@ -333,10 +333,10 @@ def quotient_limits(
 def combined_limits(
     function: Callable[..., Any],
     estimates: Sequence[float],
-    limits: Sequence[tuple[float, float]],
+    limits: Sequence[Range],
     *,
     is_monotone: bool = True,
-) -> tuple[float, float]:
+) -> Range:
     """Return approximate limits of a function of independent estimates, from limits of each of these.
 
     Parameters
@@ -436,7 +436,7 @@ class NoisyRatio:
     rates: tuple[Fraction, Fraction]
     rest: int | None
     n: int | None
-    weights: tuple[float, float] = (1.0, 1.0)
+    weights: Range = (1.0, 1.0)
     dropped: float = _DROPPED
 
     @property
@@ -452,7 +452,7 @@ class NoisyRatio:
         return a / (a + b) if a + b > 0 else 0.5
 
     @property
-    def variances(self) -> tuple[float, float]:
+    def variances(self) -> Range:
         """Variances of the noise of a and of b, if that of all counts is independent."""
         of_a, of_b = (
             cells * noise_variance(rate) for cells, rate in zip(self.cells, self.rates, strict=True)
@@ -562,7 +562,7 @@ def noisy_ratio(
     a: Sequence[int],
     b: Sequence[int],
     n: int | None,
-    weights: tuple[float, float] = (1.0, 1.0),
+    weights: Range = (1.0, 1.0),
 ) -> NoisyRatio:
     """Return the noisy counts of a metric A / (A + B), in their units.
 
@@ -599,7 +599,7 @@ def _law_of_sum(cells: int, rate: Fraction, reach: int) -> Floats:
 
 
 @lru_cache(maxsize=1024)  # a page and a range of groups ask again for many
-def noise_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
+def noise_limits(ratio: NoisyRatio, miss: float) -> Range:
     """Return limits of the metric A / (A + B) of these records: how far the noise may have moved it.
 
     Parameters
@@ -688,7 +688,7 @@ def _corner(ratio: NoisyRatio, miss: float) -> tuple[int, int]:
     return ratio.a - ratio.largest_noise(0, each), max(ratio.b + ratio.largest_noise(1, each), 0)
 
 
-def ratio_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
+def ratio_limits(ratio: NoisyRatio, miss: float) -> Range:
     """Return limits of a metric A / (A + B), which rises with p, the share of a in a and b among all people.
 
     Parameters
@@ -735,7 +735,7 @@ def ratio_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
     return min(lower, least), max(upper, most)
 
 
-def person_limits(units: int, ratio: NoisyRatio, miss: float) -> tuple[float, float]:
+def person_limits(units: int, ratio: NoisyRatio, miss: float) -> Range:
     """Return approximate limits of a ratio among all people, of whom each counts once.
 
     Parameters
@@ -761,7 +761,7 @@ def person_limits(units: int, ratio: NoisyRatio, miss: float) -> tuple[float, fl
     return min(ratio.metric(float(lower)), least), max(ratio.metric(float(upper)), most)
 
 
-def edge_limits(ratio: NoisyRatio, miss: float, *, is_alone: bool = False) -> tuple[float, float]:
+def edge_limits(ratio: NoisyRatio, miss: float, *, is_alone: bool = False) -> Range:
     """Return limits as `ratio_limits` does, of one of many shares along a curve; each may be missed so often.
 
     They are in the order of (a - s) / (a + b), with s of 2 standard deviations whatever the miss: that of
@@ -790,7 +790,7 @@ def _lower_limit(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> float:
         return 0.0
     rho = (ratio.a - s) / of_order
 
-    def most(law: NDArray[Any], part: float) -> int:
+    def most(law: Array, part: float) -> int:
         """Return the noise of this law of blocks, around 0, that is exceeded with this part of the miss."""
         at_least = np.append(np.cumsum(law[::-1])[::-1], 0.0)
         blocks_beyond = int(np.argmax(at_least <= part * miss)) - law.size // 2 - 1

@@ -7,7 +7,7 @@ of which a few records make up much comes out too low. Noise that is added leave
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any, Self
@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from dp_metrics._packages import import_extra
-from dp_metrics.inputs.options import MAX_FLOAT, Floats, check_confidence, check_flag, own_error_state
+from dp_metrics.inputs.options import MAX_FLOAT, ByName, Floats, check_confidence, check_flag, own_error_state
 
 _BIAS = (
     "Usually too {} if a few records make up much of {}: what these add is clipped. With heavy tails "
@@ -39,7 +39,7 @@ def usual_bias(share: float, *, rises: bool = True) -> str | None:
     return _BIAS.format(way, of_what, float(f"{100 * share:.1g}"))
 
 
-def named(facts: Mapping[str, Any]) -> str:
+def named(facts: ByName) -> str:
     """Return facts by name, as a repr shows them, without those that are None."""
     return ", ".join(f"{name}={one!r}" for name, one in facts.items() if one is not None)
 
@@ -295,7 +295,7 @@ _COLUMNS = (
 )
 
 
-def table_of(rows: Iterable[Mapping[str, Any]], more: tuple[str, ...] = ()) -> Any:
+def table_of(rows: Iterable[ByName], more: tuple[str, ...] = ()) -> Any:
     """Return the table of numbers, a row each by name, with these columns as well; this imports pandas.
 
     Parameters

@@ -22,7 +22,7 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 import numpy as np
 
 from dp_metrics._packages import __version__
-from dp_metrics.inputs.options import MAX_FLOAT, Relation, check_confidence, own_error_state
+from dp_metrics.inputs.options import MAX_FLOAT, Array, ByName, Relation, check_confidence, own_error_state
 from dp_metrics.mechanisms._base import NOT_MONOTONE
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.quantities.base import Noise, Output, Totals
@@ -357,7 +357,7 @@ class Result(Generic[Value_co]):
         return tuple(noise.told(output) for noise, output in self._drawn())
 
     @cached_property
-    def drawn(self) -> Mapping[str, Any]:
+    def drawn(self) -> ByName:
         """What else was drawn, by its name."""
         counts = [output.noisy_n for output in self.outputs if output.noisy_n is not None]
         drawn: dict[str, Any] = {"count": counts[0]} if counts else {}
@@ -400,7 +400,7 @@ class Result(Generic[Value_co]):
         return next((one for one in told if one is not None), None)
 
     @property
-    def deployment(self) -> Mapping[str, Any] | None:
+    def deployment(self) -> ByName | None:
         """The guarantee in the words of the OpenDP Deployments Registry."""
         if self.is_repeatable:
             return None
@@ -717,7 +717,7 @@ _OF_THIS_PACKAGE = "dp_metrics."
 
 def deployment(
     noises: Sequence[Noise], epsilon: float, unprotected: str, unit: Mapping[str, str]
-) -> Mapping[str, Any] | None:
+) -> ByName | None:
     """Return the fields of the OpenDP Deployments Registry that a release determines, for its result.
 
     The names and the values "Pure DP" and "Central" are those of ``schemas/deployments-schema.yaml`` in its
@@ -756,7 +756,7 @@ def deployment(
     }
 
 
-def _listed(array: np.ndarray[Any, Any]) -> Any:
+def _listed(array: Array) -> Any:
     values = array.astype(object)
     if array.dtype.kind == "f":
         values[~np.isfinite(array)] = None
@@ -831,9 +831,7 @@ def _result(function: FunctionType, /, *args: Any, **kwargs: Any) -> Result[Any]
     return _RELEASES[function](**arguments_of(function, args, kwargs))
 
 
-def arguments_of(
-    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> dict[str, Any]:
+def arguments_of(function: Callable[..., Any], args: Sequence[Any], kwargs: ByName) -> dict[str, Any]:
     """Return all arguments of a call by name, with the defaults; raise TypeError as the call would."""
     positional, needed, defaults = _parameters(function)
     given = {**dict(zip(positional, args, strict=False)), **kwargs}

@@ -26,14 +26,13 @@ from types import UnionType
 from typing import Any, Self, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics.accounting.accountant import PrivacyAccountant, keep
 from dp_metrics.accounting.ledgers import Claim
 from dp_metrics.exceptions import warn_caller
 from dp_metrics.inputs import arrays
 from dp_metrics.inputs.arrays import ArgumentShape, Shape
-from dp_metrics.inputs.options import Relation, own_error_state
+from dp_metrics.inputs.options import Array, ByName, Codes, Relation, own_error_state
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.quantities.base import Output, Totals
 from dp_metrics.release.query import Query, Terms, Together
@@ -102,7 +101,7 @@ def encoded(value: Any) -> Any:
     return {"type": name, "fields": {field: encoded(getattr(value, field)) for field in _fields(kind)}}
 
 
-def _encoded_array(array: np.ndarray[Any, Any], kind: str) -> Any:
+def _encoded_array(array: Array, kind: str) -> Any:
     if array.dtype.kind not in _DTYPES:
         raise TypeError(f"Arrays of {array.dtype} cannot be stored.")
     values = array.astype(np.int64) if array.dtype.kind in "mM" else array
@@ -130,7 +129,7 @@ def _made(kind: Any, values: dict[str, Any]) -> Any:
     return kind(**values)
 
 
-def _array(content: Any) -> np.ndarray[Any, Any]:
+def _array(content: Any) -> Array:
     name, shape, values = content
     dtype = np.dtype(name)
     if dtype.kind not in _DTYPES:
@@ -233,15 +232,15 @@ class Call:
     """
 
     kind: str
-    public: Mapping[str, Any]
-    of_records: Callable[[], Mapping[str, Any]] = dict
+    public: ByName
+    of_records: Callable[[], ByName] = dict
 
     @classmethod
     def of(
         cls,
         kind: str,
-        arguments: Mapping[str, Any],
-        features: Callable[[], NDArray[np.intp]] | None = None,
+        arguments: ByName,
+        features: Callable[[], Codes] | None = None,
         **described: Any,
     ) -> Self:
         """Return what is public of a call with these arguments, each of which its name tells; read none yet.
@@ -268,9 +267,7 @@ class Call:
         return cls(kind, {"options": {**options, **described}}, partial(public_records, records, features))
 
 
-def public_records(
-    arguments: Mapping[str, Any], features: Callable[[], NDArray[np.intp]] | None = None
-) -> dict[str, Any]:
+def public_records(arguments: ByName, features: Callable[[], Codes] | None = None) -> dict[str, Any]:
     """Return what is public of records whose number is; contents of what is private are not looked at.
 
     Parameters
@@ -318,7 +315,7 @@ def public_totals(n: int, weight: int | None = None, persons: int | None = None)
     return public if persons is None else {**public, _PERSONS: persons}
 
 
-def _digest(numbers: NDArray[Any], dtype: str) -> str:
+def _digest(numbers: Array, dtype: str) -> str:
     """Return the digest of numbers; it depends neither on the machine nor on what held them."""
     held = np.ascontiguousarray(numbers, dtype=dtype)
     return _DIGEST + hashlib.sha256(held.tobytes()).hexdigest()
@@ -337,7 +334,7 @@ def as_plain(value: Any) -> Any:
     return value
 
 
-def question_json(call: Call, *, of_records: Mapping[str, Any] | None = None, **settings: Any) -> str | None:
+def question_json(call: Call, *, of_records: ByName | None = None, **settings: Any) -> str | None:
     """Return the question of a call as JSON; None if an option is of a type that cannot be written."""
     told = {} if of_records is None else {"records": dict(of_records)}
     try:
@@ -418,9 +415,7 @@ Each takes the question, the public form of the records with what else the resul
 """
 
 
-def _results(
-    asked: Mapping[str, Any], drawn: Sequence[Mapping[str, Any]], query: Query | Together
-) -> list[Result[Any]]:
+def _results(asked: ByName, drawn: Sequence[ByName], query: Query | Together) -> list[Result[Any]]:
     terms = Terms(asked["epsilon"], Relation(asked["neighboring"]), asked["mechanism"])
     each = query.each(asked["metric"], terms)
     return [_result(*one[:3], of_one) for one, of_one in zip(each, drawn, strict=True)]
@@ -449,7 +444,7 @@ def is_kept(budget: PrivacyAccountant, claim: Claim, written: Callable[[], tuple
     return True
 
 
-def search_json(best_score: float, best_params: Mapping[str, Any]) -> str | None:
+def search_json(best_score: float, best_params: ByName) -> str | None:
     """Return what a search has found as JSON; of a parameter that cannot be written its repr."""
     params = {name: value if _can_be_written(value) else repr(value) for name, value in best_params.items()}
     return answer_json("search", {"best_score_": best_score, "best_params_": params}, [])
@@ -492,7 +487,7 @@ def _plain_form(form: Any) -> Any:
     return form
 
 
-def read_shape(written: Mapping[str, Any]) -> Shape:
+def read_shape(written: ByName) -> Shape:
     """Return the shape that a form holds."""
     usual = ArgumentShape()
     arguments = [
@@ -514,7 +509,7 @@ def _written(result: Result[Any]) -> dict[str, Any]:
     }
 
 
-def _result(metric: str, terms: Terms, query: Query, drawn: Mapping[str, Any]) -> Result[Any]:
+def _result(metric: str, terms: Terms, query: Query, drawn: ByName) -> Result[Any]:
     """Return a result that was written: its noises follow from the query and the totals."""
     totals, outputs, capacity = decoded(drawn["totals"]), decoded(drawn["outputs"]), drawn["capacity"]
     known = [Totals.of(1)] * len(query.quantities) if totals is None else totals
