@@ -7,9 +7,9 @@ summarised chunk by chunk, in bounded memory; all else, and what has weights or 
 result is the same, to the bit for the same randomness, as that of the function with the same columns.
 """
 
-import argparse
 import sys
 import warnings
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -41,7 +41,7 @@ _WHETHER_SPENT = "`dp-metrics budget` shows whether epsilon was spent"
 
 
 def release(
-    typed: argparse.Namespace,
+    typed: Namespace,
     name: str,
     call: Callable[..., Any],
     columns: Columns,
@@ -123,7 +123,7 @@ def _silent_about_data() -> Iterator[None]:
         ) from None
 
 
-def _columns_of(typed: argparse.Namespace, row: Metric, options: ByName) -> Columns:
+def _columns_of(typed: Namespace, row: Metric, options: ByName) -> Columns:
     """Return how the columns of a metric are read: as labels or as numbers, as it and its labels tell."""
     has_labels = "labels" in row.options
     named = files.columns_typed(typed)
@@ -134,7 +134,7 @@ def _columns_of(typed: argparse.Namespace, row: Metric, options: ByName) -> Colu
 # Groups
 
 
-def _add_groups(parser: argparse.ArgumentParser) -> None:
+def _add_groups(parser: ArgumentParser) -> None:
     """Add the options of groups.
 
     Options
@@ -149,7 +149,7 @@ def _add_groups(parser: argparse.ArgumentParser) -> None:
     add_option(parser, _add_groups, "group_labels", **more)
 
 
-def _groups(typed: argparse.Namespace) -> tuple[dict[str, Sequence[Column]], dict[str, Any]]:
+def _groups(typed: Namespace) -> tuple[dict[str, Sequence[Column]], dict[str, Any]]:
     """Return the columns of groups, and their labels."""
     features = getattr(typed, "sensitive_features", ())
     if len(features) != len(typed.group_labels):
@@ -169,7 +169,7 @@ def _groups(typed: argparse.Namespace) -> tuple[dict[str, Sequence[Column]], dic
 _PREDICTED = ("--y-pred", "--y-proba", "--y-prob", "--y-score")
 
 
-def add_score(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+def add_score(parser: ArgumentParser, words: Sequence[str]) -> None:
     """Release one metric of a file of predictions with epsilon-differential privacy.
 
     The whole file is checked first, then epsilon is spent, then the number is drawn: exit code 4, with
@@ -189,7 +189,7 @@ def add_score(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     add_payer(parser, row.function)
 
 
-def run_score(typed: argparse.Namespace) -> None:
+def run_score(typed: Namespace) -> None:
     """Print a metric, or a metric by group."""
     row, fixed = row_of(typed.metric)
     options = fixed | given(typed, row.function)
@@ -212,7 +212,7 @@ def run_score(typed: argparse.Namespace) -> None:
 
 
 def _release_metric(
-    typed: argparse.Namespace,
+    typed: Namespace,
     row: Metric,
     options: dict[str, Any],
     settings: dict[str, Any],
@@ -259,7 +259,7 @@ _OF_DEMONSTRATION = frozenset(("dataset", "data_dir", "epsilon", "output", "json
 """What may be typed, or has a default, where there is no file."""
 
 
-def add_evaluate(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
+def add_evaluate(parser: ArgumentParser, _words: Sequence[str]) -> None:
     """Release one page about a model from a file of its predictions.
 
     It tells how good, for whom, how sure, which is better, what is left, for one epsilon. Without a file:
@@ -297,7 +297,7 @@ def add_evaluate(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
     own("format", choices=["meds"])
 
 
-def run_evaluate(typed: argparse.Namespace) -> int:
+def run_evaluate(typed: Namespace) -> int:
     """Write a page and print its numbers, or demonstrate one; return what requirements say."""
     if typed.predictions is None:
         for name, words in vars(typed).items():
@@ -333,7 +333,7 @@ def run_evaluate(typed: argparse.Namespace) -> int:
     return _EXIT_CODES[found.answer]
 
 
-def _page_of(typed: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
+def _page_of(typed: Namespace) -> tuple[Columns, dict[str, Any]]:
     """Return the columns of a page, and its options."""
     groups, group_labels = _groups(typed)
     named, options = files.columns_typed(typed), given(typed, private_evaluate) | group_labels
@@ -351,7 +351,7 @@ def _page_of(typed: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
     return files.columns_of(named, labelled, options.get("labels")) | groups, options
 
 
-def _output(typed: argparse.Namespace) -> Path:
+def _output(typed: Namespace) -> Path:
     """Return where the page goes, if it can be written there, before anything is spent."""
     path: Path = typed.output or Path("evaluation.html")
     suffix = path.suffix.lower()
@@ -369,7 +369,7 @@ def _output(typed: argparse.Namespace) -> Path:
 # compare and interval
 
 
-def add_compare(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+def add_compare(parser: ArgumentParser, words: Sequence[str]) -> None:
     """Tell which of two models, A and B, is better on a file, with epsilon-differential privacy.
 
     On more records, by a sign test; or, with --max-difference, by the mean loss. What is checked when, and
@@ -383,7 +383,7 @@ def add_compare(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     add_payer(parser, private_compare)
 
 
-def run_compare(typed: argparse.Namespace) -> None:
+def run_compare(typed: Namespace) -> None:
     """Print which model is better."""
     asked = given(typed, private_compare)
     row, fixed = row_of(asked.pop("loss", "zero_one"), "loss")
@@ -392,7 +392,7 @@ def run_compare(typed: argparse.Namespace) -> None:
     release(typed, private_compare.__name__, call, _columns_of(typed, row, options))
 
 
-def add_interval(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
+def add_interval(parser: ArgumentParser, _words: Sequence[str]) -> None:
     """Release an interval for the mean, or a quantile, of a loss, with epsilon-differential privacy.
 
     It is about all people like the records of a file, one record per person. For a metric that `score`
@@ -404,7 +404,7 @@ def add_interval(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None
     add_payer(parser, private_mean_interval)
 
 
-def run_interval(typed: argparse.Namespace) -> None:
+def run_interval(typed: Namespace) -> None:
     """Print an interval for a mean or a quantile."""
     function: Callable[..., Any] = private_quantile_interval if "q" in typed else private_mean_interval
     if "q" in typed and "cap" in typed:

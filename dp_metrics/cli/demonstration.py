@@ -4,9 +4,9 @@ xgboost, pandas and matplotlib are imported only where they are needed, so that 
 missing extra is one clear line, where they are not installed.
 """
 
-import argparse
 import os
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
@@ -43,7 +43,7 @@ def writable(path: Path, *, is_folder: bool = False) -> Path:
     return path
 
 
-def add_data(parser: argparse.ArgumentParser) -> None:
+def add_data(parser: ArgumentParser) -> None:
     """Add the options that name public data.
 
     Options
@@ -94,7 +94,7 @@ def _released(row: ResultRow | None) -> str:
     return "needs bounds" if row is None else f"{row.release:.6g} ({row.expected_error:.2g})"
 
 
-def demonstrate(options: argparse.Namespace) -> None:
+def demonstrate(options: Namespace) -> None:
     """Train models of public data, and show what is released of them beside what is true."""
     datasets = [get_dataset(name) for name in dict.fromkeys(options.dataset or EMBEDDED)]
     epsilons = sorted({float(one) for one in options.epsilon or _STUDIED})
@@ -131,7 +131,7 @@ def _options_of_page(dataset: Dataset, prediction: Floats) -> dict[str, Any]:
     return {name: prediction, "labels": range(classes)}
 
 
-def add_reproduce(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
+def add_reproduce(parser: ArgumentParser, _words: Sequence[str]) -> None:
     """Run the experiments of Durfee, arXiv 2311.14681, on public data, and draw a figure of each.
 
     Every release is a line of results.csv in the output folder; a run that was stopped goes on from there.
@@ -162,7 +162,7 @@ def add_reproduce(parser: argparse.ArgumentParser, _words: Sequence[str]) -> Non
     own("report", type=Path, metavar="RESULTS")
 
 
-def run_reproduce(typed: argparse.Namespace) -> None:
+def run_reproduce(typed: Namespace) -> None:
     """Run experiments and draw figures, or write a page about them."""
     if typed.report is not None:
         print(reproduce.write_report(typed.report))

@@ -8,7 +8,6 @@ dropped: a blank line is a missing value.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import io
@@ -16,6 +15,7 @@ import re
 import sys
 import textwrap
 import zlib
+from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -107,7 +107,7 @@ def columns_of(
     }
 
 
-def columns_typed(typed: argparse.Namespace) -> dict[str, list[str]]:
+def columns_typed(typed: Namespace) -> dict[str, list[str]]:
     """Return the names of columns that were typed for each argument, but for features: those have labels."""
     return {name: vars(typed)[name] for name in vars(typed) if name in COLUMNS - {"sensitive_features"}}
 
@@ -355,7 +355,7 @@ MEDS = {
 """The columns of predictions in the format of MEDS, by argument; a file may lack one of the predictions."""
 
 
-def add_file(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
+def add_file(parser: ArgumentParser, nargs: str | None = None) -> None:
     """Add the options that say which file there is, and how it is written.
 
     Options

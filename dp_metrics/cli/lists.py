@@ -1,9 +1,9 @@
 """Commands that read nothing: `dp-metrics metrics`, `plan` and `audit`."""
 
-import argparse
 import inspect
 import math
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from functools import partial
 from itertools import product
@@ -21,12 +21,12 @@ from dp_metrics.release.stored import WEIGHTS
 _GOAL_AND_HINTS = ("error", "width", "positives", "predicted_positives", "classes", "law")
 
 
-def add_metrics(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
+def add_metrics(parser: ArgumentParser, _words: Sequence[str]) -> None:
     """List every metric and what it stands for; `score --metric NAME --help` has the options."""
     add_json(parser)
 
 
-def run_metrics(typed: argparse.Namespace) -> None:
+def run_metrics(typed: Namespace) -> None:
     """Print the metrics."""
     described = [
         {
@@ -46,7 +46,7 @@ def run_metrics(typed: argparse.Namespace) -> None:
 # plan
 
 
-def add_plan(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+def add_plan(parser: ArgumentParser, words: Sequence[str]) -> None:
     """Print what error to expect of a private metric, from a rough public guess and without any data.
 
     For each number of records and each epsilon; with --error or --width, the one of the two that is left out.
@@ -71,7 +71,7 @@ def add_plan(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
         add_options(parser, row.function, row.options.keys() - {*WEIGHTS} | {"neighboring", "mechanism"})
 
 
-def run_plan(typed: argparse.Namespace) -> None:
+def run_plan(typed: Namespace) -> None:
     """Print what errors to expect, or what an error or a width takes."""
     if len(typed.metric) > 1:
         raise CommandError("pass one --metric: a plan is of one metric")
@@ -105,7 +105,7 @@ def run_plan(typed: argparse.Namespace) -> None:
 # audit
 
 
-def add_audit(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
+def add_audit(parser: ArgumentParser, _words: Sequence[str]) -> None:
     """Search for the neighbouring data sets on which each metric loses most privacy, with exact output laws.
 
     Prints the worst loss found / epsilon (at most 1 if the claim holds) and the worst pair; exit code 1 if a
@@ -118,7 +118,7 @@ def add_audit(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
     add_json(parser)
 
 
-def run_audit(typed: argparse.Namespace) -> int:
+def run_audit(typed: Namespace) -> int:
     """Print what the audit finds; return whether it refutes a claim."""
     bar = partial(import_extra("tqdm", "cli").tqdm, desc="audit", unit="claim", file=sys.stderr, disable=None)
     findings = auditing.run_audit(**given(typed, auditing.run_audit), progress=bar)

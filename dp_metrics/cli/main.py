@@ -1,12 +1,12 @@
 """The command line `dp-metrics`: its commands, its errors and its exit codes."""
 
-import argparse
 import errno
 import inspect
 import io
 import os
 import re
 import sys
+from argparse import ArgumentParser
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
@@ -15,7 +15,7 @@ from dp_metrics._packages import __version__
 from dp_metrics.cli import CommandError, Refusal, tell
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(ArgumentParser):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self._negative_number_matcher = re.compile(r"-\.?\d")  # of Python 3.14: -1e6 is no option
@@ -41,7 +41,7 @@ _COMMANDS = {
 """Of each command, the module of its `add_...`, whose docstring is its help, and `run_...`; what it does."""
 
 
-def _parser(chosen: str | None, words: Sequence[str] = ()) -> argparse.ArgumentParser:
+def _parser(chosen: str | None, words: Sequence[str] = ()) -> ArgumentParser:
     """Return the parser of one command, or that which lists them: nothing of the others is imported."""
     if chosen is None:
         parser = _Parser(

@@ -1,8 +1,8 @@
 """What commands show: a release for people, or as JSON, with its limits; and a budget, which pays for it."""
 
-import argparse
 import json
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -42,7 +42,7 @@ def refusals() -> Iterator[None]:
 # Budgets
 
 
-def add_payer(parser: argparse.ArgumentParser, function: Callable[..., Any], **cost: Any) -> None:
+def add_payer(parser: ArgumentParser, function: Callable[..., Any], **cost: Any) -> None:
     """Add the options that say what a release of a function costs, who pays, and how it is shown.
 
     Options
@@ -60,7 +60,7 @@ def add_payer(parser: argparse.ArgumentParser, function: Callable[..., Any], **c
     add_json(parser)
 
 
-def opened_budget(typed: argparse.Namespace) -> PrivacyAccountant | None:
+def opened_budget(typed: Namespace) -> PrivacyAccountant | None:
     """Return the budget that was typed, created only if a total says so; it has what is asked of it left."""
     path: Path | None = typed.budget
     if typed.spend_name is not None and not typed.spend_name.isprintable():
@@ -88,7 +88,7 @@ def _budget_fields(budget: PrivacyAccountant) -> dict[str, Any]:
     return {"path": budget.path, "total": budget.total, **left}
 
 
-def add_budget(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
+def add_budget(parser: ArgumentParser, _words: Sequence[str]) -> None:
     """Show the total of a budget file, what is spent and for what, what was bought, and what is left.
 
     Options
@@ -100,7 +100,7 @@ def add_budget(parser: argparse.ArgumentParser, _words: Sequence[str]) -> None:
     add_json(parser)
 
 
-def run_budget(typed: argparse.Namespace) -> None:
+def run_budget(typed: Namespace) -> None:
     """Print a budget and its history."""
     if not typed.file.is_file():
         raise CommandError(f"there is no budget file {typed.file}")
@@ -118,7 +118,7 @@ def run_budget(typed: argparse.Namespace) -> None:
     say(typed, lambda: _budget_fields(budget) | {"history": spends}, lines)
 
 
-def _cost(released: Any, typed: argparse.Namespace, budget: PrivacyAccountant | None) -> str:
+def _cost(released: Any, typed: Namespace, budget: PrivacyAccountant | None) -> str:
     """Return what a release cost, what it promises, and what is left."""
     n, relation = getattr(released, "n", None), _relation(released).replace("_", " ")
     counted = getattr(released, "unit", "persons" if counts_persons(released) else "records")
@@ -150,7 +150,7 @@ KINDS = {
 """What limits may be limits of: their name in JSON, and what they are in words."""
 
 
-def add_limits(parser: argparse.ArgumentParser) -> None:
+def add_limits(parser: ArgumentParser) -> None:
     """Add the options that say which limits stand beside a number.
 
     Options
@@ -163,7 +163,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     add_option(parser, Result.noise_interval, "confidence")
 
 
-def _limits(each: ByName, typed: argparse.Namespace) -> dict[str, dict[str, Interval]]:
+def _limits(each: ByName, typed: Namespace) -> dict[str, dict[str, Interval]]:
     """Return by their kind the limits that were asked for, of each that has some; say why if none has."""
     asked, found = getattr(typed, "interval", []), dict[str, dict[str, Interval]]()
     for kind in asked or ["noise"]:
@@ -188,12 +188,12 @@ _OUTSIDE = "The release lies outside: it usually errs to that side, for which th
 # Releases
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
+def add_json(parser: ArgumentParser) -> None:
     """Add the option that asks for output for programs."""
     parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
 
 
-def say(typed: argparse.Namespace, document: Callable[[], Any], lines: Iterable[str]) -> None:
+def say(typed: Namespace, document: Callable[[], Any], lines: Iterable[str]) -> None:
     """Print a document as JSON, in which null is what is not finite, or lines: the one printer."""
     if typed.json:
         told = json.dumps(as_plain(document()), default=lambda one: as_plain(vars(one)))
@@ -216,7 +216,7 @@ def printed() -> Iterator[None]:
         raise CommandError(f"epsilon was spent, but the result can't be written: {why}") from None
 
 
-def show(released: Any, name: str, typed: argparse.Namespace, budget: PrivacyAccountant | None) -> None:
+def show(released: Any, name: str, typed: Namespace, budget: PrivacyAccountant | None) -> None:
     """Print a release: as JSON, or its cost, its numbers with their limits, and what must not be concluded.
 
     Parameters
@@ -244,7 +244,7 @@ def show(released: Any, name: str, typed: argparse.Namespace, budget: PrivacyAcc
         say(typed, document, _lines(released, name, _cost(released, typed, budget), typed, models))
 
 
-def _fields(released: Any, typed: argparse.Namespace) -> dict[str, Any]:
+def _fields(released: Any, typed: Namespace) -> dict[str, Any]:
     """Return what JSON tells of a release."""
     if isinstance(released, Interval):
         return vars(released)
@@ -267,7 +267,7 @@ def _is_one_number(frame: PrivateMetricFrame) -> bool:
     return all(isinstance(value, float) for value in frame.by_group.values())
 
 
-def _lines(released: Any, name: str, cost: str, typed: argparse.Namespace, models: ByName) -> Iterator[str]:
+def _lines(released: Any, name: str, cost: str, typed: Namespace, models: ByName) -> Iterator[str]:
     """Yield what people read of a release."""
     if isinstance(released, PrivateEvaluation):
         yield f"{name} {cost}"
@@ -316,7 +316,7 @@ def _behind_names(said: Iterable[tuple[str, str | None]]) -> Iterator[str]:
         yield f"{', '.join(names)}: {sentence[0].lower()}{sentence[1:]}"
 
 
-def _table(numbers: Mapping[str, Number], typed: argparse.Namespace, counted: str) -> Iterator[str]:
+def _table(numbers: Mapping[str, Number], typed: Namespace, counted: str) -> Iterator[str]:
     """Yield a table of numbers with their limits, what these are, and what must not be concluded of which."""
     found = {kind: of for kind, of in _limits(numbers, typed).items() if of}
     if not numbers:

@@ -3,12 +3,12 @@
 A cell of text, in a file as on the command line, is read by itself, whatever the others hold.
 """
 
-import argparse
 import ast
 import inspect
 import json
 import math
 import re
+from argparse import SUPPRESS, ArgumentError, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -49,7 +49,7 @@ def epsilon(text: str) -> float | Fraction:
         exact = Fraction(text) if "/" in text else float(text)
         if 0 < float(exact) < math.inf:
             return exact
-    raise argparse.ArgumentTypeError(f"{text!r} is not a positive, finite number")
+    raise ArgumentTypeError(f"{text!r} is not a positive, finite number")
 
 
 SEVERAL: dict[str, Any] = {"nargs": "+", "action": "extend"}
@@ -71,7 +71,7 @@ def _told(function: Callable[..., Any], name: str) -> str:
 
 
 def add_option(
-    parser: argparse.ArgumentParser, function: Callable[..., Any], name: str, *flags: str, **more: Any
+    parser: ArgumentParser, function: Callable[..., Any], name: str, *flags: str, **more: Any
 ) -> None:
     """Add an option that a docstring describes: a parameter of a public function, or one of a command.
 
@@ -95,16 +95,16 @@ def add_option(
     if parameter := inspect.signature(function).parameters.get(name):
         default, kind = parameter.default, str(parameter.annotation)
         many = name in _LISTS or any(word in kind for word in ("Sequence", "MultiOutput"))
-        known |= {"default": argparse.SUPPRESS, "nargs": "+" if many else 1, "metavar": "VALUE"}
+        known |= {"default": SUPPRESS, "nargs": "+" if many else 1, "metavar": "VALUE"}
         known["required"] = default is parameter.empty
         if isinstance(default, bool):  # the option alone says yes
             known |= {"nargs": "?", "const": ["true"], "type": lambda word: [word], "metavar": "true|false"}
         if default not in (None, (), parameter.empty):
             known["help"] += f" (default: {default})"
         if kind == "None":
-            known["help"] = argparse.SUPPRESS
+            known["help"] = SUPPRESS
     if name in COLUMNS:
-        known |= {**SEVERAL, "metavar": "COL", "default": argparse.SUPPRESS}
+        known |= {**SEVERAL, "metavar": "COL", "default": SUPPRESS}
     flags = flags or (flag(name),)
     if flags != (name,):  # a word by its place is called what it is
         known["dest"] = name
@@ -112,7 +112,7 @@ def add_option(
 
 
 def add_options(
-    parser: argparse.ArgumentParser,
+    parser: ArgumentParser,
     function: Callable[..., Any],
     names: Collection[str] | None = None,
     **flags: Sequence[str],
@@ -131,11 +131,11 @@ def add_options(
     for name, one in inspect.signature(function).parameters.items():
         is_wanted = name not in _NEVER and (names is None or name in names)
         if is_wanted and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
-            with suppress(argparse.ArgumentError):  # there is such an option
+            with suppress(ArgumentError):  # there is such an option
                 add_option(parser, function, name, *flags.get(name, ()))
 
 
-def given(typed: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
+def given(typed: Namespace, function: Callable[..., Any]) -> dict[str, Any]:
     """Return the options of a function that were typed, as it takes them; columns are none of them.
 
     A value is JSON, or a Python literal, or else text as it stands. The words of labels may be a list.
@@ -182,10 +182,10 @@ def _value(text: Any, name: str) -> Any:
 
 def metrics_typed(words: Sequence[str], flag: str, usual: str = "") -> list[Metric]:
     """Return the metrics that were typed for an option: on these depends which other options there are."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument(flag, dest="found", **SEVERAL, default=[])
     found = []
-    with suppress(argparse.ArgumentError):
+    with suppress(ArgumentError):
         found = parser.parse_known_args(words)[0].found
     return [row_of(word.partition("=")[0])[0] for word in found or [usual] if word]
 
