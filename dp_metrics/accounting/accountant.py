@@ -8,7 +8,7 @@ from typing import Any
 
 from dp_metrics.accounting.ledgers import Claim, Ledger, Spend, StoredResult, StoredResults, name_used
 from dp_metrics.exceptions import module_of, warn_caller
-from dp_metrics.inputs.options import check_flag, did_you_mean, exact_epsilon, rounded_down
+from dp_metrics.inputs.options import ByName, check_flag, did_you_mean, exact_epsilon, rounded_down
 
 
 class PrivacyAccountant:
@@ -290,7 +290,7 @@ class PrivacyAccountant:
         told = "".join(f", {name} {one}" for name, one in self._told().items())
         return f"PrivacyAccountant(epsilon={self.total!r}{told}, {place})"
 
-    def _told(self) -> dict[str, Any]:
+    def _told(self) -> ByName:
         """Return what is spent and left; nothing where the file cannot be read, which a repr must survive."""
         try:
             return {"spent": self.spent, "left": self.remaining, "releases": len(self.history)}

@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 
 from dp_metrics._packages import import_extra
 from dp_metrics.exceptions import budget_error
-from dp_metrics.inputs.options import Relation, rounded_down
+from dp_metrics.inputs.options import ByName, Relation, rounded_down
 
 # Layers above know how each kind of release is made again; this one is loaded when somebody asks.
 _READER = "dp_metrics.release.stored"
@@ -421,7 +421,7 @@ class Ledger:
                 [(total,)] = db.execute("SELECT total FROM budget")
                 return _number(total)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> ByName:
         if self.path is None:
             reason = _WITHOUT_PATH.format("be pickled")
             # a tool with several processes adds its own error behind, and Python shows the first cause first
@@ -431,7 +431,7 @@ class Ledger:
         session, total = (one.start, set(one.served), one.spent[0], one.entry), _spelled(self.total)
         return {"total": total, "path": self.path, "_identity": self._identity, "_session": session}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: ByName) -> None:
         start, served, spent, entry = state["_session"]
         with _LOCK:
             session = joined(state["_identity"], Session(start, served, (spent, _number(spent)), entry))

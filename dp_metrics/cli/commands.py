@@ -28,7 +28,7 @@ from dp_metrics.exceptions import PrivacyBudgetError
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import private_compare
 from dp_metrics.inference.loss_intervals import private_mean_interval, private_quantile_interval
-from dp_metrics.inputs.options import ByName, check_confidence
+from dp_metrics.inputs.options import ByName, Function, check_confidence
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.metrics.summary import Summary
 from dp_metrics.page.page import PrivateEvaluation, check_folder, private_evaluate
@@ -43,10 +43,10 @@ _WHETHER_SPENT = "`dp-metrics budget` shows whether epsilon was spent"
 def release(
     typed: Namespace,
     name: str,
-    call: Callable[..., Any],
+    call: Function,
     columns: Columns,
     *,
-    summarise: Callable[..., Any] | None = None,
+    summarise: Function | None = None,
     check: Callable[[Predictions], object] = lambda records: None,
     write: Callable[[Any], object] = lambda released: None,
 ) -> Any:
@@ -406,7 +406,7 @@ def add_interval(parser: ArgumentParser, _words: Sequence[str]) -> None:
 
 def run_interval(typed: Namespace) -> None:
     """Print an interval for a mean or a quantile."""
-    function: Callable[..., Any] = private_quantile_interval if "q" in typed else private_mean_interval
+    function: Function = private_quantile_interval if "q" in typed else private_mean_interval
     if "q" in typed and "cap" in typed:
         raise CommandError("--cap is of the mean: an interval for a quantile needs no cap")
     call = partial(function, **given(typed, function))

@@ -31,7 +31,7 @@ from dp_metrics.cli import CommandError, Refusal
 from dp_metrics.cli.words import BOOLEANS, COLUMNS, MISSING, add_option, label_reader
 from dp_metrics.inputs.arrays import ArgumentShape, Shape
 from dp_metrics.inputs.models import NamedColumns
-from dp_metrics.inputs.options import Array, did_you_mean
+from dp_metrics.inputs.options import Array, ByName, did_you_mean
 
 _LARGEST_WHOLE = 2**53
 _IF_TEXT = " (for labels that are text, pass --labels; for groups, --group-labels of text)"
@@ -100,7 +100,7 @@ def columns_of(
         The public labels. None: whole numbers from 0. Empty: any, which nobody can list.
     """
     known = tuple(labels) if isinstance(labels, list | tuple) else (0,)
-    held: dict[str, Any] = {**dict.fromkeys(labelled, known), "groups": ()}
+    held: ByName = {**dict.fromkeys(labelled, known), "groups": ()}
     return {
         argument: [Column(name, held.get(argument), argument == "groups") for name in names]
         for argument, names in named.items()
@@ -190,7 +190,7 @@ class Predictions:
         empty = self.no_records()
         return Shape(tuple([ArgumentShape.of(empty[name], np.asarray(empty[name])) for name in names]), n)
 
-    def _csv_types(self) -> dict[str, Any]:
+    def _csv_types(self) -> ByName:
         """Return that all columns hold text, once they are found; the file is UTF-8, with a line of names."""
         with self._path.open("rb") as raw, _unpacked(self._path, raw) as file:
             first = file.read(2)
@@ -232,7 +232,7 @@ class Predictions:
         for batch, part in zip_longest(batches, blocks):
             yield batch, part or 0.0
 
-    def _parquet_types(self) -> dict[str, Any]:
+    def _parquet_types(self) -> ByName:
         """Return the type of each column that was asked for, once they are found."""
         schema = import_extra("pyarrow.parquet", "cli").read_schema(self._path)
         self.there = schema.names

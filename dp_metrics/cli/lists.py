@@ -7,7 +7,6 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from functools import partial
 from itertools import product
-from typing import Any
 
 from dp_metrics._packages import import_extra
 from dp_metrics.analysis import auditing
@@ -15,6 +14,7 @@ from dp_metrics.analysis.planning import plan_release
 from dp_metrics.cli import CommandError
 from dp_metrics.cli.show import add_json, say, table
 from dp_metrics.cli.words import SEVERAL, add_option, add_options, epsilon, given, metrics_typed
+from dp_metrics.inputs.options import ByName
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.release.stored import WEIGHTS
 
@@ -112,7 +112,7 @@ def add_audit(parser: ArgumentParser, _words: Sequence[str]) -> None:
     claim is refuted. No real data are read.
     """
     audit, claims = auditing.run_audit, "Claims to check (default: 0.1 1 4)"
-    default: dict[str, Any] = {"required": False, "default": [0.1, 1.0, 4.0]}
+    default: ByName = {"required": False, "default": [0.1, 1.0, 4.0]}
     add_option(parser, audit, "epsilons", "--epsilon", type=epsilon, help=claims, **default)
     add_options(parser, audit, ("n", "steps", "mechanisms"), mechanisms=["--mechanism"], n=["--records"])
     add_json(parser)

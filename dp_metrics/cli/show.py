@@ -16,7 +16,7 @@ from dp_metrics.accounting.ledgers import Ledger
 from dp_metrics.cli import CommandError, Refusal, tell
 from dp_metrics.cli.words import SEVERAL, add_option, epsilon, given
 from dp_metrics.fairness.frame import PrivateMetricFrame
-from dp_metrics.inputs.options import ByName, Relation
+from dp_metrics.inputs.options import ByName, Function, Relation
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.page.page_numbers import TOO_NOISY, is_told
 from dp_metrics.page.page_plan import EACH_ONCE, RequirementError
@@ -25,7 +25,7 @@ from dp_metrics.release.result import Result, counts_persons
 from dp_metrics.release.stored import as_plain
 
 _WIDEST, _DIGITS = 60, 6
-_ONE: dict[str, Any] = {"nargs": None, "default": None}
+_ONE: ByName = {"nargs": None, "default": None}
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def refusals() -> Iterator[None]:
 # Budgets
 
 
-def add_payer(parser: ArgumentParser, function: Callable[..., Any], **cost: Any) -> None:
+def add_payer(parser: ArgumentParser, function: Function, **cost: Any) -> None:
     """Add the options that say what a release of a function costs, who pays, and how it is shown.
 
     Options
@@ -244,7 +244,7 @@ def show(released: Any, name: str, typed: Namespace, budget: PrivacyAccountant |
         say(typed, document, _lines(released, name, _cost(released, typed, budget), typed, models))
 
 
-def _fields(released: Any, typed: Namespace) -> dict[str, Any]:
+def _fields(released: Any, typed: Namespace) -> ByName:
     """Return what JSON tells of a release."""
     if isinstance(released, Interval):
         return vars(released)

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from dp_metrics.cli import CommandError
+from dp_metrics.inputs.options import ByName, Function
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.release.stored import RECORDS, WEIGHTS
 
@@ -52,7 +53,7 @@ def epsilon(text: str) -> float | Fraction:
     raise ArgumentTypeError(f"{text!r} is not a positive, finite number")
 
 
-SEVERAL: dict[str, Any] = {"nargs": "+", "action": "extend"}
+SEVERAL: ByName = {"nargs": "+", "action": "extend"}
 """Settings of an option that takes several values and may be repeated."""
 
 
@@ -61,7 +62,7 @@ def flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _told(function: Callable[..., Any], name: str) -> str:
+def _told(function: Function, name: str) -> str:
     """Return the first sentence of a docstring about a parameter, or about an option of a command."""
     documented = inspect.getdoc(function) or ""  # there is none under `python -OO`
     entry = re.search(rf"^{name}(?: : .*)?\n((?: +.*(?:\n|$))+)", documented, re.MULTILINE)
@@ -70,9 +71,7 @@ def _told(function: Callable[..., Any], name: str) -> str:
     return first.replace("`", "").replace("%", "%%")
 
 
-def add_option(
-    parser: ArgumentParser, function: Callable[..., Any], name: str, *flags: str, **more: Any
-) -> None:
+def add_option(parser: ArgumentParser, function: Function, name: str, *flags: str, **more: Any) -> None:
     """Add an option that a docstring describes: a parameter of a public function, or one of a command.
 
     One that holds a value of each record names columns of a file, see `columns_typed`. What has no default
@@ -113,7 +112,7 @@ def add_option(
 
 def add_options(
     parser: ArgumentParser,
-    function: Callable[..., Any],
+    function: Function,
     names: Collection[str] | None = None,
     **flags: Sequence[str],
 ) -> None:
@@ -135,7 +134,7 @@ def add_options(
                 add_option(parser, function, name, *flags.get(name, ()))
 
 
-def given(typed: Namespace, function: Callable[..., Any]) -> dict[str, Any]:
+def given(typed: Namespace, function: Function) -> dict[str, Any]:
     """Return the options of a function that were typed, as it takes them; columns are none of them.
 
     A value is JSON, or a Python literal, or else text as it stands. The words of labels may be a list.

@@ -763,7 +763,7 @@ def _is_missing_id(label: Any) -> bool:
     return any(map(_is_missing_id, label)) if is_a(label, tuple) else is_missing(label)
 
 
-def asked_of_persons(arguments: ByName) -> dict[str, Any]:
+def asked_of_persons(arguments: ByName) -> ByName:
     """Return what is public of persons before a record is read: how they count; empty if there are none.
 
     Parameters

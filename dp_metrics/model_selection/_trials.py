@@ -39,7 +39,7 @@ from dp_metrics._random import (
 from dp_metrics.inputs import arrays
 from dp_metrics.inputs.labels import as_listed, places_among, sorted_labels
 from dp_metrics.inputs.models import FAR, as_float64, ask, columns_by_label, no_response, response_method
-from dp_metrics.inputs.options import Array, Floats, Relation
+from dp_metrics.inputs.options import Array, ByName, Floats, Relation
 from dp_metrics.metrics import metric_of
 from dp_metrics.metrics.labels.confusion import Confusion
 from dp_metrics.model_selection.scorers import (
@@ -327,21 +327,21 @@ def check_candidates(estimator: Any, distributions: Any, methods: tuple[str, ...
         raise TypeError(f"The metric needs an estimator with {' or '.join(methods)}.")
 
 
-def draw(distributions: Any) -> dict[str, Any]:
+def draw(distributions: Any) -> ByName:
     """Draw one candidate's parameters, independently of all others, and let its fit draw so too."""
     reseed_global_generators()
     return _drawn(distributions)
 
 
-def _drawn(distributions: Any) -> dict[str, Any]:
+def _drawn(distributions: Any) -> ByName:
     # The sampler is of one setting: one of several would draw from lists without replacement. The copy keeps
     # what a distribution may remember of this draw from the next one.
     sampler = ParameterSampler(copy.deepcopy(distributions), 1, random_state=fresh_random_state())
-    params: dict[str, Any] = next(iter(sampler))
+    params: ByName = next(iter(sampler))
     return params
 
 
-def unfitted(estimator: Any, params: dict[str, Any]) -> Any:
+def unfitted(estimator: Any, params: ByName) -> Any:
     """Return a candidate that is not fitted yet."""
     # an estimator among the parameters is cloned too, or it would be fitted in place
     return clone(estimator).set_params(**clone(params, safe=False))
@@ -349,7 +349,7 @@ def unfitted(estimator: Any, params: dict[str, Any]) -> Any:
 
 def score_of(
     estimator: Any,
-    params: dict[str, Any],
+    params: ByName,
     methods: tuple[str, ...],
     scorer: PrivateScorer,
     data: tuple[Any, ...],

@@ -245,7 +245,7 @@ class PrivateRandomizedSearch(model_selection.RandomizedSearchCV):
         claim = Claim(None, is_named=False)
         self._spend(total, rehearsal, claim)
 
-        def trial() -> tuple[float, dict[str, Any]]:
+        def trial() -> tuple[float, ByName]:
             params = _trials.draw(self.param_distributions)
             return _trials.score_of(self.estimator, params, methods, scorer, data, known, labels), params
 

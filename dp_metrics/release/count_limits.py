@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, ndtr, ndtri
 
-from dp_metrics.inputs.options import Array, Floats, Range
+from dp_metrics.inputs.options import Array, Floats, Function, Range
 from dp_metrics.mechanisms._laws import (
     COUNT_LIMIT,
     GeometricLaw,
@@ -331,7 +331,7 @@ def quotient_limits(
 
 
 def combined_limits(
-    function: Callable[..., Any],
+    function: Function,
     estimates: Sequence[float],
     limits: Sequence[Range],
     *,

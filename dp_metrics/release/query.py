@@ -22,7 +22,7 @@ from dp_metrics._random import Entropy, check_entropy
 from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant
 from dp_metrics.exceptions import warn_caller
 from dp_metrics.inputs.arrays import Records
-from dp_metrics.inputs.options import NEIGHBORING, Relation, check_choice, exact_epsilon
+from dp_metrics.inputs.options import NEIGHBORING, Function, Relation, check_choice, exact_epsilon
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.quantities.base import Noise, Output, Quantity, Totals, get_mechanism, noise_of
 from dp_metrics.release.result import Monotone, ReleasedNumbers, Result, only
@@ -103,7 +103,7 @@ class Terms:
         return type(self.entropy) is not Entropy
 
 
-Look: TypeAlias = Callable[..., Any]
+Look: TypeAlias = Function
 """Returns the stats of one part, of `ranks` and `forget` of its noise: the one step that looks at records."""
 
 
@@ -438,7 +438,7 @@ class Together:
         return tuple(share.query.read(piece) for share, piece in zip(self.shares, pieces, strict=True))
 
 
-def _in_turn(results: Sequence[Result[Any]], *, first: Callable[..., Any], last: Callable[..., Any]) -> Any:
+def _in_turn(results: Sequence[Result[Any]], *, first: Function, last: Function) -> Any:
     return last(first(results))
 
 

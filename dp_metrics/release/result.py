@@ -22,7 +22,15 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 import numpy as np
 
 from dp_metrics._packages import __version__
-from dp_metrics.inputs.options import MAX_FLOAT, Array, ByName, Relation, check_confidence, own_error_state
+from dp_metrics.inputs.options import (
+    MAX_FLOAT,
+    Array,
+    ByName,
+    Function,
+    Relation,
+    check_confidence,
+    own_error_state,
+)
 from dp_metrics.mechanisms._base import NOT_MONOTONE
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.quantities.base import Noise, Output, Totals
@@ -770,7 +778,7 @@ _RELEASES: dict[Any, Callable[..., Result[Any]]] = {}
 """What makes the result of each function, from all its arguments by name."""
 
 
-def set_result(function: Callable[..., Any], release: Callable[..., Result[Any]]) -> None:
+def set_result(function: Function, release: Callable[..., Result[Any]]) -> None:
     """Let `with_result` serve a function that returns the value of what this release returns.
 
     Parameters
@@ -831,7 +839,7 @@ def _result(function: FunctionType, /, *args: Any, **kwargs: Any) -> Result[Any]
     return _RELEASES[function](**arguments_of(function, args, kwargs))
 
 
-def arguments_of(function: Callable[..., Any], args: Sequence[Any], kwargs: ByName) -> dict[str, Any]:
+def arguments_of(function: Function, args: Sequence[Any], kwargs: ByName) -> dict[str, Any]:
     """Return all arguments of a call by name, with the defaults; raise TypeError as the call would."""
     positional, needed, defaults = _parameters(function)
     given = {**dict(zip(positional, args, strict=False)), **kwargs}
@@ -846,7 +854,7 @@ def arguments_of(function: Callable[..., Any], args: Sequence[Any], kwargs: ByNa
 
 
 @lru_cache(maxsize=256)
-def _parameters(function: Callable[..., Any]) -> tuple[list[str], set[str], dict[str, Any]]:
+def _parameters(function: Function) -> tuple[list[str], set[str], ByName]:
     """Return the names of what may be given by its place, of what must be given, and all defaults by name."""
     shown = inspect.signature(function).parameters.values()
     return (

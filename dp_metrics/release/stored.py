@@ -121,7 +121,7 @@ def decoded(json: Any) -> Any:
     return _READERS[kind](content)
 
 
-def _made(kind: Any, values: dict[str, Any]) -> Any:
+def _made(kind: Any, values: ByName) -> Any:
     """Return a dataclass or a named tuple with these fields, each of which has to be of its type."""
     hints = _hints(kind)
     if {*values} != {*_fields(kind)} or not all(_fits(one, hints[name]) for name, one in values.items()):
@@ -267,7 +267,7 @@ class Call:
         return cls(kind, {"options": {**options, **described}}, partial(public_records, records, features))
 
 
-def public_records(arguments: ByName, features: Callable[[], Codes] | None = None) -> dict[str, Any]:
+def public_records(arguments: ByName, features: Callable[[], Codes] | None = None) -> ByName:
     """Return what is public of records whose number is; contents of what is private are not looked at.
 
     Parameters
@@ -497,7 +497,7 @@ def read_shape(written: ByName) -> Shape:
     return Shape(tuple(arguments), written["n"], written.get("most_records", 1), written.get("units", 1))
 
 
-def _written(result: Result[Any]) -> dict[str, Any]:
+def _written(result: Result[Any]) -> ByName:
     """Return what was drawn, and the public totals of the records; weights and groups are not kept."""
     totals = None if result.totals is None else list(result.totals)
     return {
