@@ -105,7 +105,7 @@ def moments(times: Array, kind: str | None = None) -> Array:
 
 def moment_of(label: Any, kind: str | None = None) -> Any:
     """Return a date, a time or a duration as a `Moment`, and anything else, or what is none, as it is."""
-    if not issubclass(type(label), _OBJECTS_OF_TIME):
+    if not is_a(label, _OBJECTS_OF_TIME):
         return label
     try:
         return _moment(label, kind)
@@ -257,15 +257,12 @@ def _stated(data: Any) -> Array:
         types = list(data.dtypes)
     else:
         types = [getattr(data, "dtype", getattr(data, "type", None))]
-    zones = {_has_zone(getattr(one, "value_type", one)) for one in types}
+    types = [getattr(one, "value_type", one) for one in types]
+    # polars and pyarrow have types with a time zone, for which NumPy has no place
+    zones = {any(getattr(one, name, None) is not None for name in ("time_zone", "tz")) for one in types}
     if len(zones) > 1:
         raise TypeError("Times with and without a time zone make no array.")
     return moments(array, ZONED) if zones == {True} else array
-
-
-def _has_zone(of_column: Any) -> bool:
-    """Return whether a type of polars or pyarrow has a time zone, for which NumPy has no place."""
-    return any(getattr(of_column, name, None) is not None for name in ("time_zone", "tz"))
 
 
 def as_floats(array: Array, name: str, no_numbers: str = _NOT_NUMERIC) -> Floats:
@@ -279,18 +276,15 @@ def as_floats(array: Array, name: str, no_numbers: str = _NOT_NUMERIC) -> Floats
         If the type is not one of real numbers; for an array of objects, if an object is no real number.
     """
     _refuse_type(array.dtype.type, no_numbers)
-    floats: Floats
     if array.dtype.kind != "O":
-        floats = array.astype(np.float64)
-        return floats
+        return array.astype(np.float64)
     elements = array.ravel().tolist()
     kinds = set(map(type, elements))
     for kind in kinds:
         _refuse_type(kind, no_numbers)
     if all(kind in _PLAIN or issubclass(kind, _NUMPYS_NUMBERS) for kind in kinds):
         with suppress(OverflowError, ValueError):  # a Decimal may be a signaling NaN
-            floats = array.astype(np.float64)
-            return floats
+            return array.astype(np.float64)
     each = [one if type(one) is float else _number(one, name, no_numbers) for one in elements]
     return np.array(each, dtype=np.float64).reshape(array.shape)
 
@@ -372,8 +366,7 @@ def flattened(array: Array) -> Array:
 
 def one_column(array: Array, name: str) -> Array:
     """Return one value per record as an array of shape (n_samples,); raise for several."""
-    check_columns(array, name)
-    array = flattened(array)
+    array = flattened(array)  # which has one or two dimensions
     if array.ndim != 1:
         raise ValueError(_SEVERAL_COLUMNS.format(name))
     return array
@@ -576,7 +569,6 @@ class Records:
         TypeError, ValueError
             If a container cannot be made an array.
         """
-        data = tuple(data)
         arrays = tuple(map(array_of, data))
         forms = tuple(map(ArgumentShape.of, data, arrays))
         n = None if relation.private_n or not arrays[0].ndim else len(arrays[0])

@@ -50,7 +50,7 @@ OR_NO_LIMIT = "{} must be None or a positive, finite number."
 
 def as_real(value: Any) -> float:
     """Return a real number as a float; NaN for anything else, booleans and too large numbers included."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return math.nan
     try:
         return float(value)

@@ -594,8 +594,7 @@ def _law_of_sum(cells: int, rate: Fraction, reach: int) -> Floats:
         return one
     law = np.zeros(1 << (8 * reach + 64).bit_length())  # what goes round its ends is beyond any reach
     law[places] = one
-    total: Floats = np.maximum(np.fft.irfft(np.fft.rfft(law) ** cells, law.size)[places], 0.0)
-    return total
+    return np.maximum(np.fft.irfft(np.fft.rfft(law) ** cells, law.size)[places], 0.0)
 
 
 @lru_cache(maxsize=1024)  # a page and a range of groups ask again for many

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from dp_metrics._packages import import_extra
-from dp_metrics.inputs.options import MAX_FLOAT, ByName, Floats, check_confidence, check_flag, own_error_state
+from dp_metrics.inputs.options import MAX_FLOAT, ByName, check_confidence, check_flag, own_error_state
 
 _BIAS = (
     "Usually too {} if a few records make up much of {}: what these add is clipped. With heavy tails "
@@ -118,8 +118,7 @@ class Interval:
 def _opened(limit: Any, sign: float) -> Any:
     """Return infinity in the place of the largest float of this sign, which is no limit."""
     if isinstance(limit, np.ndarray):
-        opened: Floats = np.where(sign * limit >= MAX_FLOAT, sign * np.inf, limit)
-        return opened
+        return np.where(sign * limit >= MAX_FLOAT, sign * np.inf, limit)
     return sign * np.inf if sign * limit >= MAX_FLOAT else limit
 
 
