@@ -9,7 +9,7 @@ result is the same, to the bit for the same randomness, as that of the function 
 
 import sys
 import warnings
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -23,7 +23,16 @@ from dp_metrics.cli import CommandError, files, tell
 from dp_metrics.cli.demonstration import add_data, demonstrate, writable
 from dp_metrics.cli.files import Column, Columns, Predictions
 from dp_metrics.cli.show import add_limits, add_payer, opened_budget, printed, refusals, show
-from dp_metrics.cli.words import SEVERAL, add_option, add_options, flag, given, metrics_typed, value_of
+from dp_metrics.cli.words import (
+    SEVERAL,
+    Parser,
+    add_option,
+    add_options,
+    flag,
+    given,
+    metrics_typed,
+    value_of,
+)
 from dp_metrics.exceptions import PrivacyBudgetError
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import private_compare
@@ -134,7 +143,7 @@ def _columns_of(typed: Namespace, row: Metric, options: ByName) -> Columns:
 # Groups
 
 
-def _add_groups(parser: ArgumentParser) -> None:
+def _add_groups(parser: Parser) -> None:
     """Add the options of groups.
 
     Options
@@ -169,7 +178,7 @@ def _groups(typed: Namespace) -> tuple[dict[str, Sequence[Column]], dict[str, An
 _PREDICTED = ("--y-pred", "--y-proba", "--y-prob", "--y-score")
 
 
-def add_score(parser: ArgumentParser, words: Sequence[str]) -> None:
+def add_score(parser: Parser) -> None:
     """Release one metric of a file of predictions with epsilon-differential privacy.
 
     The whole file is checked first, then epsilon is spent, then the number is drawn: exit code 4, with
@@ -180,7 +189,7 @@ def add_score(parser: ArgumentParser, words: Sequence[str]) -> None:
     metric
         'dp-metrics metrics' lists them; with a name, --help shows its columns and options
     """
-    row = metrics_typed(words, "--metric", "mse")[-1]
+    row = metrics_typed(parser, "--metric", "mse")[-1]
     add_option(parser, add_score, "metric", required=True, metavar="NAME")
     files.add_file(parser)
     add_options(parser, row.function, **{row.data[-1]: _PREDICTED if len(row.data) == 2 else ["--column"]})
@@ -259,7 +268,7 @@ _OF_DEMONSTRATION = frozenset(("dataset", "data_dir", "epsilon", "output", "json
 """What may be typed, or has a default, where there is no file."""
 
 
-def add_evaluate(parser: ArgumentParser, _words: Sequence[str]) -> None:
+def add_evaluate(parser: Parser) -> None:
     """Release one page about a model from a file of its predictions.
 
     It tells how good, for whom, how sure, which is better, what is left, for one epsilon. Without a file:
@@ -369,7 +378,7 @@ def _output(typed: Namespace) -> Path:
 # compare and interval
 
 
-def add_compare(parser: ArgumentParser, words: Sequence[str]) -> None:
+def add_compare(parser: Parser) -> None:
     """Tell which of two models, A and B, is better on a file, with epsilon-differential privacy.
 
     On more records, by a sign test; or, with --max-difference, by the mean loss. What is checked when, and
@@ -377,7 +386,7 @@ def add_compare(parser: ArgumentParser, words: Sequence[str]) -> None:
     """
     files.add_file(parser)
     add_options(parser, private_compare)
-    for row in metrics_typed(words, "--loss", "zero_one"):
+    for row in metrics_typed(parser, "--loss", "zero_one"):
         if len(row.data) == 2:  # any other loss is refused, whatever its options are
             add_options(parser, row.function, row.options.keys() - {*WEIGHTS, "normalize"})
     add_payer(parser, private_compare)
@@ -392,7 +401,7 @@ def run_compare(typed: Namespace) -> None:
     release(typed, private_compare.__name__, call, _columns_of(typed, row, options))
 
 
-def add_interval(parser: ArgumentParser, _words: Sequence[str]) -> None:
+def add_interval(parser: Parser) -> None:
     """Release an interval for the mean, or a quantile, of a loss, with epsilon-differential privacy.
 
     It is about all people like the records of a file, one record per person. For a metric that `score`

@@ -6,7 +6,7 @@ missing extra is one clear line, where they are not installed.
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
@@ -16,7 +16,7 @@ from typing import Any
 
 from dp_metrics.cli import CommandError
 from dp_metrics.cli.show import say, table
-from dp_metrics.cli.words import SEVERAL, add_option
+from dp_metrics.cli.words import SEVERAL, Parser, add_option
 from dp_metrics.evaluation import population, reproduce
 from dp_metrics.evaluation.datasets import EMBEDDED, Dataset, get_dataset, load_dataset
 from dp_metrics.evaluation.engine import ERROR_CAP, ResultRow, Study
@@ -43,7 +43,7 @@ def writable(path: Path, *, is_folder: bool = False) -> Path:
     return path
 
 
-def add_data(parser: ArgumentParser) -> None:
+def add_data(parser: Parser) -> None:
     """Add the options that name public data.
 
     Options
@@ -131,7 +131,7 @@ def _options_of_page(dataset: Dataset, prediction: Floats) -> dict[str, Any]:
     return {name: prediction, "labels": range(classes)}
 
 
-def add_reproduce(parser: ArgumentParser, _words: Sequence[str]) -> None:
+def add_reproduce(parser: Parser) -> None:
     """Run the experiments of Durfee, arXiv 2311.14681, on public data, and draw a figure of each.
 
     Every release is a line of results.csv in the output folder; a run that was stopped goes on from there.

@@ -15,10 +15,10 @@ import re
 import sys
 import textwrap
 import zlib
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -28,7 +28,7 @@ import numpy as np
 
 from dp_metrics._packages import import_extra
 from dp_metrics.cli import CommandError, Refusal
-from dp_metrics.cli.words import BOOLEANS, COLUMNS, MISSING, add_option, label_reader
+from dp_metrics.cli.words import BOOLEANS, COLUMNS, MISSING, Parser, add_option, label_reader
 from dp_metrics.inputs.arrays import ArgumentShape, Shape
 from dp_metrics.inputs.models import NamedColumns
 from dp_metrics.inputs.options import Array, ByName, did_you_mean
@@ -176,8 +176,8 @@ class Predictions:
         """Return all records."""
         chunks = [*self.chunks(only)] or [self.no_records()]
         return {
-            name: _named(np.concatenate([chunk[name].data for chunk in chunks]), columns)
-            for name, columns in self._arguments.items()
+            name: replace(first, data=np.concatenate([chunk[name].data for chunk in chunks]))
+            for name, first in chunks[0].items()
         }
 
     def no_records(self) -> Chunk:
@@ -188,7 +188,7 @@ class Predictions:
     def shape(self, names: Sequence[str], n: int | None = None) -> Shape:
         """Return the public form of these arguments, before any record is read."""
         empty = self.no_records()
-        return Shape(tuple([ArgumentShape.of(empty[name], np.asarray(empty[name])) for name in names]), n)
+        return Shape(tuple(ArgumentShape.of(empty[name], np.asarray(empty[name])) for name in names), n)
 
     def _csv_types(self) -> ByName:
         """Return that all columns hold text, once they are found; the file is UTF-8, with a line of names."""
@@ -277,7 +277,7 @@ class Predictions:
             else:
                 arrays = [np.full(n, np.nan)] * len(columns)
             array = arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
-            chunk[argument] = _named(array, columns)
+            chunk[argument] = NamedColumns(array, tuple(one.name for one in columns))
         return chunk
 
     def _array(self, cells: Any, column: Column) -> Array:
@@ -341,11 +341,6 @@ class Predictions:
             ) from None
 
 
-def _named(array: Array, columns: Sequence[Column]) -> NamedColumns:
-    """Return an array with the names of its columns."""
-    return NamedColumns(array, tuple([one.name for one in columns]))
-
-
 MEDS = {
     "y_true": "boolean_value",
     "y_score": "predicted_boolean_probability",
@@ -355,7 +350,7 @@ MEDS = {
 """The columns of predictions in the format of MEDS, by argument; a file may lack one of the predictions."""
 
 
-def add_file(parser: ArgumentParser, nargs: str | None = None) -> None:
+def add_file(parser: Parser, nargs: str | None = None) -> None:
     """Add the options that say which file there is, and how it is written.
 
     Options

@@ -3,8 +3,7 @@
 import inspect
 import math
 import sys
-from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from argparse import Namespace
 from functools import partial
 from itertools import product
 
@@ -13,7 +12,7 @@ from dp_metrics.analysis import auditing
 from dp_metrics.analysis.planning import plan_release
 from dp_metrics.cli import CommandError
 from dp_metrics.cli.show import add_json, say, table
-from dp_metrics.cli.words import SEVERAL, add_option, add_options, epsilon, given, metrics_typed
+from dp_metrics.cli.words import SEVERAL, Parser, add_option, add_options, epsilon, given, metrics_typed
 from dp_metrics.inputs.options import ByName
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.release.stored import WEIGHTS
@@ -21,7 +20,7 @@ from dp_metrics.release.stored import WEIGHTS
 _GOAL_AND_HINTS = ("error", "width", "positives", "predicted_positives", "classes", "law")
 
 
-def add_metrics(parser: ArgumentParser, _words: Sequence[str]) -> None:
+def add_metrics(parser: Parser) -> None:
     """List every metric and what it stands for; `score --metric NAME --help` has the options."""
     add_json(parser)
 
@@ -46,7 +45,7 @@ def run_metrics(typed: Namespace) -> None:
 # plan
 
 
-def add_plan(parser: ArgumentParser, words: Sequence[str]) -> None:
+def add_plan(parser: Parser) -> None:
     """Print what error to expect of a private metric, from a rough public guess and without any data.
 
     For each number of records and each epsilon; with --error or --width, the one of the two that is left out.
@@ -67,7 +66,7 @@ def add_plan(parser: ArgumentParser, words: Sequence[str]) -> None:
     own("epsilon", **SEVERAL, type=epsilon, metavar="E", default=[])
     add_options(parser, plan_release, _GOAL_AND_HINTS)
     add_json(parser)
-    for row in metrics_typed(words, "--metric"):
+    for row in metrics_typed(parser, "--metric"):
         add_options(parser, row.function, row.options.keys() - {*WEIGHTS} | {"neighboring", "mechanism"})
 
 
@@ -105,7 +104,7 @@ def run_plan(typed: Namespace) -> None:
 # audit
 
 
-def add_audit(parser: ArgumentParser, _words: Sequence[str]) -> None:
+def add_audit(parser: Parser) -> None:
     """Search for the neighbouring data sets on which each metric loses most privacy, with exact output laws.
 
     Prints the worst loss found / epsilon (at most 1 if the claim holds) and the worst pair; exit code 1 if a

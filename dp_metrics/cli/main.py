@@ -4,25 +4,13 @@ import errno
 import inspect
 import io
 import os
-import re
 import sys
-from argparse import ArgumentParser
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NoReturn
 
 from dp_metrics._packages import __version__
 from dp_metrics.cli import CommandError, Refusal, tell
-
-
-class _Parser(ArgumentParser):
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self._negative_number_matcher = re.compile(r"-\.?\d")  # of Python 3.14: -1e6 is no option
-
-    def error(self, message: str) -> NoReturn:
-        raise CommandError(f"{message} (see {self.prog} --help)")
-
+from dp_metrics.cli.words import Parser
 
 _COMMANDS = {
     "score": ("commands", "release a private metric of your own predictions, from a CSV or Parquet file"),
@@ -41,10 +29,10 @@ _COMMANDS = {
 """Of each command, the module of its `add_...`, whose docstring is its help, and `run_...`; what it does."""
 
 
-def _parser(chosen: str | None, words: Sequence[str] = ()) -> ArgumentParser:
+def _parser(chosen: str | None, words: Sequence[str] = ()) -> Parser:
     """Return the parser of one command, or that which lists them: nothing of the others is imported."""
     if chosen is None:
-        parser = _Parser(
+        parser = Parser(
             prog="dp-metrics", description="Differentially private metrics of machine-learning models."
         )
         parser.add_argument("--version", action="version", version=f"dp_metrics {__version__}")
@@ -55,9 +43,9 @@ def _parser(chosen: str | None, words: Sequence[str] = ()) -> ArgumentParser:
     module = import_module(f"dp_metrics.cli.{_COMMANDS[chosen][0]}")
     add = getattr(module, f"add_{chosen}")
     description = (inspect.getdoc(add) or "").partition("\n\nOptions\n")[0]
-    parser = _Parser(prog=f"dp-metrics {chosen}", description=description)
+    parser = Parser(words, prog=f"dp-metrics {chosen}", description=description)
     parser.set_defaults(run=getattr(module, f"run_{chosen}"))
-    add(parser, words)
+    add(parser)
     return parser
 
 

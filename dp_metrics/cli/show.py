@@ -2,7 +2,7 @@
 
 import json
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -14,7 +14,7 @@ import numpy as np
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.accounting.ledgers import Ledger
 from dp_metrics.cli import CommandError, Refusal, tell
-from dp_metrics.cli.words import SEVERAL, add_option, epsilon, given
+from dp_metrics.cli.words import SEVERAL, Parser, add_option, epsilon, given
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.options import ByName, Function, Relation
 from dp_metrics.page.page import PrivateEvaluation
@@ -42,7 +42,7 @@ def refusals() -> Iterator[None]:
 # Budgets
 
 
-def add_payer(parser: ArgumentParser, function: Function, **cost: Any) -> None:
+def add_payer(parser: Parser, function: Function, **cost: Any) -> None:
     """Add the options that say what a release of a function costs, who pays, and how it is shown.
 
     Options
@@ -88,7 +88,7 @@ def _budget_fields(budget: PrivacyAccountant) -> dict[str, Any]:
     return {"path": budget.path, "total": budget.total, **left}
 
 
-def add_budget(parser: ArgumentParser, _words: Sequence[str]) -> None:
+def add_budget(parser: Parser) -> None:
     """Show the total of a budget file, what is spent and for what, what was bought, and what is left.
 
     Options
@@ -150,7 +150,7 @@ KINDS = {
 """What limits may be limits of: their name in JSON, and what they are in words."""
 
 
-def add_limits(parser: ArgumentParser) -> None:
+def add_limits(parser: Parser) -> None:
     """Add the options that say which limits stand beside a number.
 
     Options
@@ -188,7 +188,7 @@ _OUTSIDE = "The release lies outside: it usually errs to that side, for which th
 # Releases
 
 
-def add_json(parser: ArgumentParser) -> None:
+def add_json(parser: Parser) -> None:
     """Add the option that asks for output for programs."""
     parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
 

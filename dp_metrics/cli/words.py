@@ -12,7 +12,7 @@ from argparse import SUPPRESS, ArgumentError, ArgumentParser, ArgumentTypeError,
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 from dp_metrics.cli import CommandError
 from dp_metrics.inputs.options import ByName, Function
@@ -39,6 +39,19 @@ COLUMNS = RECORDS | {*WEIGHTS}
 _NEVER = frozenset(
     ("group_labels", "accountant", "random_state", "dry_run", "epsilon", "spend_name", "progress")
 )
+
+
+class Parser(ArgumentParser):
+    """The parser of a command, which knows all that was typed: on that depends which options there are."""
+
+    def __init__(self, words: Sequence[str] = (), **settings: Any) -> None:
+        super().__init__(**settings)
+        self.words = words
+        self._negative_number_matcher = re.compile(r"-\.?\d")  # of Python 3.14: -1e6 is no option
+
+    def error(self, message: str) -> NoReturn:
+        """Raise for what was typed in a wrong way."""
+        raise CommandError(f"{message} (see {self.prog} --help)")
 
 
 # Options
@@ -79,7 +92,7 @@ def add_option(parser: ArgumentParser, function: Function, name: str, *flags: st
 
     Parameters
     ----------
-    parser : ArgumentParser
+    parser : Parser
         The parser of a command.
     function : callable
         A function with a numpydoc docstring; of a command, the one that adds its options.
@@ -111,7 +124,7 @@ def add_option(parser: ArgumentParser, function: Function, name: str, *flags: st
 
 
 def add_options(
-    parser: ArgumentParser,
+    parser: Parser,
     function: Function,
     names: Collection[str] | None = None,
     **flags: Sequence[str],
@@ -179,13 +192,13 @@ def _value(text: Any, name: str) -> Any:
     return text
 
 
-def metrics_typed(words: Sequence[str], flag: str, usual: str = "") -> list[Metric]:
+def metrics_typed(parser: Parser, flag: str, usual: str = "") -> list[Metric]:
     """Return the metrics that were typed for an option: on these depends which other options there are."""
-    parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    parser.add_argument(flag, dest="found", **SEVERAL, default=[])
+    first = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    first.add_argument(flag, dest="found", **SEVERAL, default=[])
     found = []
     with suppress(ArgumentError):
-        found = parser.parse_known_args(words)[0].found
+        found = first.parse_known_args(parser.words)[0].found
     return [row_of(word.partition("=")[0])[0] for word in found or [usual] if word]
 
 
