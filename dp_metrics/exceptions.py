@@ -46,7 +46,7 @@ class TrainingFoldsWarning(UserWarning):
 def warn_caller(message: str, category: type[Warning]) -> None:
     """Warn, naming the line that called the package."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(f"{__package__}."):
+    while frame.f_back is not None and module_of(frame).startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 
@@ -70,7 +70,8 @@ def models_are_fitted() -> bool:
         if module.startswith(_PACKAGE):
             continue
         own = _owner(frame) if name in ("fit", "score") else None
-        if own is not None and (name == "score" or _is_of_this_package(own)):
+        is_ours = any(f"{kind.__module__}.".startswith(_PACKAGE) for kind in type(own).__mro__)
+        if own is not None and (name == "score" or is_ours):
             continue
         if own is not None or module.startswith(_FITTING):
             return True
@@ -82,10 +83,6 @@ def _owner(frame: FrameType) -> Any:
     code = frame.f_code
     first = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
     return first if hasattr(type(first), "get_params") else None
-
-
-def _is_of_this_package(estimator: Any) -> bool:
-    return any(f"{kind.__module__}.".startswith(_PACKAGE) for kind in type(estimator).__mro__)
 
 
 def budget_error(message: str) -> BaseException:

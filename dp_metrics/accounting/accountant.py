@@ -2,13 +2,14 @@
 
 import os
 import sys
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from dp_metrics.accounting.ledgers import Claim, Ledger, Spend, StoredResult, StoredResults, name_used
 from dp_metrics.exceptions import module_of, warn_caller
-from dp_metrics.inputs.options import ByName, check_flag, did_you_mean, exact_epsilon, rounded_down
+from dp_metrics.inputs.options import check_flag, did_you_mean, exact_epsilon, rounded_down
 
 
 class PrivacyAccountant:
@@ -287,15 +288,10 @@ class PrivacyAccountant:
 
     def __repr__(self) -> str:
         place = "no path: made again, it begins anew" if self.path is None else f"path={self.path!r}"
-        told = "".join(f", {name} {one}" for name, one in self._told().items())
+        told = ""
+        with suppress(OSError, ValueError):  # a repr survives a file that cannot be read
+            told = f", spent {self.spent}, left {self.remaining}, releases {len(self.history)}"
         return f"PrivacyAccountant(epsilon={self.total!r}{told}, {place})"
-
-    def _told(self) -> ByName:
-        """Return what is spent and left; nothing where the file cannot be read, which a repr must survive."""
-        try:
-            return {"spent": self.spent, "left": self.remaining, "releases": len(self.history)}
-        except (OSError, ValueError):
-            return {}
 
 
 _UNKEPT = (
