@@ -3,9 +3,9 @@
 As in `arrays`, what concerns a whole array is checked at once, its contents in blocks, one record at a time.
 """
 
-import contextlib
 import reprlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import repeat
@@ -55,7 +55,7 @@ def sorted_labels(labels: Array, name: str = "labels") -> Array:
     if labels.dtype.kind != "O":
         return np.unique(labels)
     listed = labels.tolist()
-    with contextlib.suppress(TypeError, ArithmeticError):  # NaN of Decimal cannot be compared
+    with suppress(TypeError, ArithmeticError):  # NaN of Decimal cannot be compared
         first = {arrays.moment_of(label): label for label in listed}
         if len({one.kind for one in first if type(one) is Moment}) < 2:
             return _as_objects([first[one] for one in sorted(first)])
@@ -176,7 +176,7 @@ def places_among(block: Array, labels: Array) -> Codes:
     """Return the position of each of one column among listed labels; -1 of what is none, whatever it is."""
     lookup = {label: position for position, label in enumerate(arrays.exact(labels))}
     objects = arrays.exact(block)
-    with contextlib.suppress(Exception):  # one is not hashable, or has an equality of its own
+    with suppress(Exception):  # one is not hashable, or has an equality of its own
         return np.fromiter(map(lookup.get, objects, repeat(-1)), dtype=np.intp, count=len(objects))
     places = [arrays.quietly(lookup.get, one) for one in objects]
     return np.array([-1 if place is None else place for place in places], dtype=np.intp)
@@ -215,7 +215,7 @@ def differing_labels(true: Array, pred: Array) -> NDArray[np.bool_]:
         true, pred = _with_moments(true), _with_moments(pred)  # NumPy compares times of one unit exactly
     _check_same_sorts(true, pred)
     differs = None
-    with contextlib.suppress(Exception):  # labels may have an equality of their own
+    with suppress(Exception):  # labels may have an equality of their own
         found = np.zeros(true.shape, dtype=np.bool_) | np.asarray(true != pred, dtype=np.bool_)
         if {true.dtype.kind, pred.dtype.kind} in ({"i", "f"}, {"u", "f"}):
             # NumPy compares large integers with floats after rounding them
@@ -253,15 +253,14 @@ def _sorts_of(labels: Array) -> Any:
     if labels.dtype.kind != "O":
         return "text" if labels.dtype.kind == "U" else "numbers"
     objects = labels.ravel().tolist()
-    of_type = {kind: _sort_of_type(kind) for kind in set(map(type, objects))}
+    of_type = {
+        kind: next((sort for sort, types in _SORTS.items() if issubclass(kind, types)), "other objects")
+        for kind in set(map(type, objects))
+    }
     if Moment not in of_type and len({*of_type.values()}) == 1:
         return of_type[type(objects[0])]
     sorts = [one.kind if type(one) is Moment else of_type[type(one)] for one in objects]
     return _as_objects(sorts).reshape(labels.shape)
-
-
-def _sort_of_type(kind: type) -> str:
-    return next((sort for sort, types in _SORTS.items() if issubclass(kind, types)), "other objects")
 
 
 def _as_any_labels(data: Any, name: str) -> Array:

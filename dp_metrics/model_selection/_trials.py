@@ -9,7 +9,6 @@ number of every large integer, and one row of another length would make the whol
 type of its own, which says nothing of a record.
 """
 
-import contextlib
 import copy
 import logging
 import math
@@ -19,6 +18,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from fractions import Fraction
 from functools import partial
 from itertools import chain
@@ -117,7 +117,7 @@ def _as_table(records: Any) -> Any:
         return records
     if hasattr(records, "dtype"):
         return np.asarray(records)
-    with contextlib.suppress(Exception):  # records of several shapes, or an object that raises what it likes
+    with suppress(Exception):  # records of several shapes, or an object that raises what it likes
         return np.asarray(records, dtype=object)  # one string would make all other elements strings
     return np.fromiter(records, dtype=object, count=len(records))
 
@@ -436,7 +436,7 @@ def public_response(method: str, classes: Any, y: Any, n: int) -> Array:
 
 def check_data(
     X: Any, y: Any, X_val: Any, y_val: Any, sample_weight_val: Any, *, allow_nan: bool
-) -> tuple[Any, Any, Any, Any, Any]:
+) -> tuple[Any, ...]:
     """Return X, y, X_val, y_val and the weights, which belong together, and can be copied.
 
     Without validation records one training record, which is public, is in place of X_val: candidates respond
@@ -489,19 +489,19 @@ def _ignore(*args: Any, **options: Any) -> None:
     pass
 
 
-def _replace(owner: Any, name: str, value: Any, effects: contextlib.ExitStack) -> None:
+def _replace(owner: Any, name: str, value: Any, effects: ExitStack) -> None:
     """Replace an attribute of a class or an object until the stack is closed, if it can be."""
-    with contextlib.suppress(AttributeError, TypeError):  # a stream of a type that allows no attributes
+    with suppress(AttributeError, TypeError):  # a stream of a type that allows no attributes
         own, before = name in vars(owner), getattr(owner, name)
         setattr(owner, name, value)
         effects.callback(*((setattr, owner, name, before) if own else (delattr, owner, name)))
 
 
 _LOCK = threading.Lock()
-_SILENCES: list[contextlib.ExitStack] = []  # one and the same for each search that is running
+_SILENCES: list[ExitStack] = []  # one and the same for each search that is running
 
 
-@contextlib.contextmanager
+@contextmanager
 def unobserved() -> Iterator[None]:
     """Leave no trace of what trials warn of, log, print or draw from global generators, in whatever thread.
 
@@ -518,9 +518,9 @@ def unobserved() -> Iterator[None]:
                 silence.close()
 
 
-def _silence() -> contextlib.ExitStack:
+def _silence() -> ExitStack:
     """Discard warnings, logs and prints until what is returned is closed."""
-    with contextlib.ExitStack() as effects:  # the stack ends what was begun if the rest fails
+    with ExitStack() as effects:  # the stack ends what was begun if the rest fails
         enter = effects.enter_context
         enter(preserved_global_generators())
         enter(warnings.catch_warnings())
@@ -531,8 +531,8 @@ def _silence() -> contextlib.ExitStack:
         # an estimator may keep a standard stream from before the search
         for stream in {id(s): s for s in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)}.values():
             _replace(stream, "write", nowhere.write, effects)
-        enter(contextlib.redirect_stdout(nowhere))
-        enter(contextlib.redirect_stderr(nowhere))
+        enter(redirect_stdout(nowhere))
+        enter(redirect_stderr(nowhere))
         effects.callback(logging.disable, logging.root.manager.disable)
         logging.disable(logging.CRITICAL)
         # CRITICAL is not the highest level, and an estimator may enable logging

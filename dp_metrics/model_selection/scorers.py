@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import reprlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 from sklearn.base import BaseEstimator
@@ -39,7 +39,7 @@ def check_metric(metric: Any, params: ByName) -> None:
     ValueError
         If a keyword cannot be the same in every call.
     """
-    bound = metric.keywords if isinstance(metric, functools.partial) else {}
+    bound = metric.keywords if isinstance(metric, partial) else {}
     fixed = {**bound, **params}
     for name, reason in _NOT_FIXED.items():
         if name in fixed:
@@ -69,7 +69,7 @@ def takes(metric: PrivateMetric, parameter: str) -> bool:
     return parameter in inspect.signature(metric).parameters
 
 
-def usual_responses(metric: functools.partial[Any]) -> tuple[str, ...]:
+def usual_responses(metric: partial[Any]) -> tuple[str, ...]:
     """Return the responses of an estimator that a metric judges, the best first."""
     row = metric_of(metric)
     if row is not None:
@@ -78,7 +78,7 @@ def usual_responses(metric: functools.partial[Any]) -> tuple[str, ...]:
     return ("predict_proba",) if takes(metric, "y_proba") else ("predict",)
 
 
-def wants_probabilities(metric: functools.partial[Any]) -> bool:
+def wants_probabilities(metric: partial[Any]) -> bool:
     """Return whether a metric judges probabilities: scores with public edges of their own need not be."""
     row = metric_of(metric)
     if row is not None and isinstance(row.usual.reading, ScoreTable):
@@ -170,10 +170,6 @@ class PrivateScorer(BaseEstimator):
         self.greater_is_better = greater_is_better
         self.metric_params = metric_params
 
-    def __call__(self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None) -> float:
-        """Release a private score of a fitted estimator; see `score`."""
-        return self.score(estimator, X, y, sample_weight=sample_weight)
-
     def score(self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None) -> float:
         """Release a private score of a fitted estimator, at the cost of epsilon.
 
@@ -216,10 +212,12 @@ class PrivateScorer(BaseEstimator):
         response = response_of(estimator, method, X, y, labels=labels, relation=relation_of(self))
         return release_score(self, labels, method, response, y, sample_weight)
 
+    __call__ = score
+
     @property
-    def function(self) -> functools.partial[Any]:
+    def function(self) -> partial[Any]:
         """The metric, with the keywords of every call."""
-        return functools.partial(metric_named(self.metric), **(self.metric_params or {}))
+        return partial(metric_named(self.metric), **(self.metric_params or {}))
 
     def check(self) -> tuple[tuple[str, ...], int]:
         """Check the settings, which scikit-learn lets people change after construction.
