@@ -25,7 +25,7 @@ from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import NEIGHBORING, Function, Relation, check_choice, exact_epsilon
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.quantities.base import Noise, Output, Quantity, Totals, get_mechanism, noise_of
-from dp_metrics.release.result import Monotone, ReleasedNumbers, Result, only
+from dp_metrics.release.result import AnyResult, Monotone, ReleasedNumbers, Result, only
 from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient
 
 COUNT_SHARE = Fraction(1, 20)
@@ -308,7 +308,7 @@ class Query:
         """Return the one release, of which no mean size is known."""
         return [(metric, terms, self, None)]
 
-    def combine(self, results: Sequence[Result[Any]]) -> Result[Any]:
+    def combine(self, results: Sequence[AnyResult]) -> AnyResult:
         """Return the one result."""
         return results[0]
 
@@ -320,7 +320,7 @@ class Query:
         capacity: int | None,
         noises: Sequence[Noise],
         outputs: Sequence[Output],
-    ) -> Result[Any]:
+    ) -> AnyResult:
         """Return the result of what was drawn; of the records nothing enters but public totals."""
         values = tuple(noise.number(output) for noise, output in zip(noises, outputs, strict=True))
         return Result(
@@ -386,7 +386,7 @@ class Together:
 
     shares: tuple[Share, ...]
     reader: Callable[[Any], Sequence[Records]]
-    combine: Callable[[Sequence[Result[Any]]], Any]
+    combine: Callable[[Sequence[AnyResult]], Any]
     relation: Relation | None = None
 
     @classmethod
@@ -438,7 +438,7 @@ class Together:
         return tuple(share.query.read(piece) for share, piece in zip(self.shares, pieces, strict=True))
 
 
-def _in_turn(results: Sequence[Result[Any]], *, first: Function, last: Function) -> Any:
+def _in_turn(results: Sequence[AnyResult], *, first: Function, last: Function) -> Any:
     return last(first(results))
 
 
@@ -449,7 +449,7 @@ def _read_each(
     return [piece for one in blocks for piece in one.reader(prepared)]
 
 
-def _combine_each(results: Sequence[Result[Any]], *, blocks: Sequence[Together]) -> list[Any]:
+def _combine_each(results: Sequence[AnyResult], *, blocks: Sequence[Together]) -> list[Any]:
     left = iter(results)
     return [one.combine(list(islice(left, len(one.shares)))) for one in blocks]
 

@@ -25,7 +25,7 @@ from dp_metrics.exceptions import NoisyReleaseWarning, StoredReleaseWarning, war
 from dp_metrics.inputs.options import Relation, warn_of_large_epsilon
 from dp_metrics.quantities.base import MOST_COUNT, Draw, Noise, Output
 from dp_metrics.release.query import Query, Source, Terms, Together
-from dp_metrics.release.result import Result, drawn_by
+from dp_metrics.release.result import AnyResult, Result, drawn_by
 from dp_metrics.release.stored import (
     NOT_STORED,
     Call,
@@ -177,9 +177,9 @@ class Release:
     def _kept(
         self,
         claim: Claim | None,
-        results: list[Result[Any]],
+        results: list[AnyResult],
         form: Any,
-        make: Callable[[list[Result[Any]]], T],
+        make: Callable[[list[AnyResult]], T],
     ) -> T:
         """Return what is made of results, stored in the budget, or else with a note that it is not."""
         made = make(results)
@@ -283,7 +283,7 @@ class PreparedQuery:
             return None
         return next(filter(None, [noise.too_noisy(self.records) for noise in self.noises]), None)
 
-    def draw(self) -> Result[Any]:
+    def draw(self) -> AnyResult:
         """Draw what has been prepared, after the spend; the rest is post-processing."""
         count = None
         if self.for_count:
@@ -292,7 +292,7 @@ class PreparedQuery:
             count = min(max(noisy, 1), MOST_COUNT)
         return self.result([draw(self.terms.entropy, count) for draw in self.draws])
 
-    def result(self, outputs: Sequence[Output]) -> Result[Any]:
+    def result(self, outputs: Sequence[Output]) -> AnyResult:
         """Return the result of what was drawn."""
         source = self.source
         return self.query.result(

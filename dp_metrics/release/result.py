@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from types import FunctionType, MappingProxyType, MethodType
-from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
+from typing import Any, Generic, ParamSpec, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -121,18 +121,18 @@ class Monotone:
 
     result: Callable[[ReleasedNumbers], Any]
     rises: bool = True
-    of_people: Callable[[Result[Any], PopulationQuestion], Interval] | None = None
+    of_people: Callable[[AnyResult, PopulationQuestion], Interval] | None = None
 
     def __call__(self, released: ReleasedNumbers) -> Any:
         """Return the result."""
         return self.result(released)
 
-    def limits(self, result: Result[Any], miss: float) -> Limits:
+    def limits(self, result: AnyResult, miss: float) -> Limits:
         """Return the results of the limits of all parts, which hold together."""
         of_parts = [part.limits(miss / len(result.parts)) for part in result.parts]
         return self._of(of_parts, result.released)
 
-    def note(self, result: Result[Any]) -> str | None:
+    def note(self, result: AnyResult) -> str | None:
         """Return what to say if limits of a mean with a public range are too far apart; see `WIDEST`.
 
         Without a range, as of a mean loss without a cap, there is a lower limit only: nothing is known where
@@ -153,7 +153,7 @@ class Monotone:
         """Return which way the result usually errs."""
         return usual_bias(max(clipped), rises=self.rises)
 
-    def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
+    def population(self, result: AnyResult, asked: PopulationQuestion) -> Interval:
         """Return the interval of the result among all people.
 
         Raises
@@ -189,7 +189,7 @@ _NOTHING_KNOWN = (
 )
 
 
-def nothing_known(result: Result[Any]) -> str | None:
+def nothing_known(result: AnyResult) -> str | None:
     """Return what to say if some number of a result, at least 0, has no limit with the confidence `SHOWN`."""
     for part in result.parts:
         if part.even_range is not None:  # whose limits are asked for elsewhere
@@ -226,12 +226,12 @@ class KeptCounts:
         """Return the counts."""
         return list(released.values[0])
 
-    def note(self, result: Result[Any]) -> str | None:
+    def note(self, result: AnyResult) -> str | None:
         """Return what must not be concluded from metrics that the counts tell."""
         note = getattr(self.told, "note", None)
         return note(result) if note else None
 
-    def limits(self, result: Result[Any], miss: float) -> Limits:
+    def limits(self, result: AnyResult, miss: float) -> Limits:
         """Return limits of each count, which is at most the number of records, where that is public."""
         (counts,) = result.parts
         lower, upper, note = counts.limits(miss)
@@ -698,6 +698,8 @@ class Result(Generic[Value_co]):
         return json.dumps(self.to_dict(), default=_listed, allow_nan=False)
 
 
+AnyResult: TypeAlias = Result[Any]
+
 _PUBLISHED = (
     "value", "epsilon", "n", "neighboring", "mechanism", "drawn", "metric", "spend_name", "note", "bias",
     "deployment",
@@ -774,11 +776,11 @@ def _listed(array: Array) -> Any:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_RELEASES: dict[Any, Callable[..., Result[Any]]] = {}
+_RELEASES: dict[Any, Callable[..., AnyResult]] = {}
 """What makes the result of each function, from all its arguments by name."""
 
 
-def set_result(function: Function, release: Callable[..., Result[Any]]) -> None:
+def set_result(function: Function, release: Callable[..., AnyResult]) -> None:
     """Let `with_result` serve a function that returns the value of what this release returns.
 
     Parameters
@@ -835,7 +837,7 @@ def with_result(metric: Callable[P, T]) -> Callable[P, Result[T]]:
     return cast(Callable[P, Result[T]], partial(_result, function, *own))
 
 
-def _result(function: FunctionType, /, *args: Any, **kwargs: Any) -> Result[Any]:
+def _result(function: FunctionType, /, *args: Any, **kwargs: Any) -> AnyResult:
     return _RELEASES[function](**arguments_of(function, args, kwargs))
 
 

@@ -37,7 +37,7 @@ from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.quantities.base import Output, Totals
 from dp_metrics.release.query import Query, Terms, Together
 from dp_metrics.release.released import Interval
-from dp_metrics.release.result import Result
+from dp_metrics.release.result import AnyResult
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
 DAMAGED = "What is stored of this release is damaged, or was written by another version of dp_metrics."
@@ -400,7 +400,7 @@ NOT_STORED = (
 
 _LONGEST_SUMMARY = 100
 _SHOWN_DIGITS = 6
-Results: TypeAlias = Callable[[Query | Together], list[Result[Any]]]
+Results: TypeAlias = Callable[[Query | Together], list[AnyResult]]
 """Returns the result of a query, or of each of several, made again of what was drawn."""
 
 _RESTORED_BY = {
@@ -415,13 +415,13 @@ Each takes the question, the public form of the records with what else the resul
 """
 
 
-def _results(asked: ByName, drawn: Sequence[ByName], query: Query | Together) -> list[Result[Any]]:
+def _results(asked: ByName, drawn: Sequence[ByName], query: Query | Together) -> list[AnyResult]:
     terms = Terms(asked["epsilon"], Relation(asked["neighboring"]), asked["mechanism"])
     each = query.each(asked["metric"], terms)
     return [_result(*one[:3], of_one) for one, of_one in zip(each, drawn, strict=True)]
 
 
-def answer_json(kind: str, form: Any, results: Sequence[Result[Any]]) -> str | None:
+def answer_json(kind: str, form: Any, results: Sequence[AnyResult]) -> str | None:
     """Return what was released as JSON; None if it cannot be written."""
     try:
         content = {"kind": kind, "form": encoded(_plain_form(form)), "results": [*map(_written, results)]}
@@ -497,7 +497,7 @@ def read_shape(written: ByName) -> Shape:
     return Shape(tuple(arguments), written["n"], written.get("most_records", 1), written.get("units", 1))
 
 
-def _written(result: Result[Any]) -> ByName:
+def _written(result: AnyResult) -> ByName:
     """Return what was drawn, and the public totals of the records; weights and groups are not kept."""
     totals = None if result.totals is None else list(result.totals)
     return {
@@ -509,7 +509,7 @@ def _written(result: Result[Any]) -> ByName:
     }
 
 
-def _result(metric: str, terms: Terms, query: Query, drawn: ByName) -> Result[Any]:
+def _result(metric: str, terms: Terms, query: Query, drawn: ByName) -> AnyResult:
     """Return a result that was written: its noises follow from the query and the totals."""
     totals, outputs, capacity = decoded(drawn["totals"]), decoded(drawn["outputs"]), drawn["capacity"]
     known = [Totals.of(1)] * len(query.quantities) if totals is None else totals
