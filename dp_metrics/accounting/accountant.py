@@ -3,6 +3,7 @@
 import os
 import sys
 from contextlib import suppress
+from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -270,7 +271,8 @@ class PrivacyAccountant:
 
         ``pandas.DataFrame(accountant.history)`` has a column for each.
         """
-        return self._ledger.history()
+        names = [one.name for one in fields(Spend)]
+        return tuple(Spend(*[getattr(one, name) for name in names]) for one in self._ledger.kept())
 
     @property
     def path(self) -> str | None:

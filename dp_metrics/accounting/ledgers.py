@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence, Set
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from importlib import import_module
@@ -356,11 +356,6 @@ class Ledger:
         """Return the exact sum of the recorded epsilons."""
         with self._connection() as db:
             return self._budget(db)[1]
-
-    def history(self) -> tuple[Spend, ...]:
-        """Return all spends, oldest first."""
-        names = [one.name for one in fields(Spend)]
-        return tuple(Spend(*[getattr(one, name) for name in names]) for one in self.kept())
 
     def _fill(self, db: sqlite3.Connection) -> None:
         """Make the tables, in one transaction: a process killed inside it leaves an empty file."""
