@@ -9,6 +9,7 @@ infinite, and whoever sums the losses clips them to the cap.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -209,20 +210,12 @@ def brier_loss(codes: Codes, probabilities: Floats, half: bool) -> Floats:
 def mean_over_outputs(losses: Floats, weights: Floats | None = None) -> Floats:
     """Average the losses of several outputs of one record; shape (n, n_outputs) becomes (n,)."""
     # column by column: the order of the additions must not depend on the size of the batch
-    columns = range(1, losses.shape[1])
-    total: Floats
     if weights is None:
-        total = losses[:, 0].copy()
-        for column in columns:
-            total += losses[:, column]
-        total /= losses.shape[1]
-        return total
+        mean: Floats = reduce(np.add, losses.T) / losses.shape[1]
+        return mean
     share = weights / sum_in_order(weights.tolist())
     losses = np.minimum(losses, MAX_FLOAT)  # an infinite loss times a weight of 0 is 0
-    total = losses[:, 0] * share[0]
-    for column in columns:
-        total += losses[:, column] * share[column]
-    return total
+    return reduce(np.add, (column * part for column, part in zip(losses.T, share, strict=True)))
 
 
 def clamp(losses: Floats, cap: float | None) -> Floats:

@@ -17,7 +17,7 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property, lru_cache, reduce, wraps
 from types import FunctionType
-from typing import Any, Literal, Self, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,7 +94,7 @@ def did_you_mean(name: Any, known: Iterable[str]) -> str:
 def check_positive(value: Any, name: str, message: str = "{} must be a positive, finite number.") -> float:
     """Return a positive, finite real number as a float, or raise with a message that begins with its name."""
     number = as_real(value)
-    if not (math.isfinite(number) and number > 0):
+    if not 0 < number < math.inf:
         raise ValueError(message.format(name))
     return number
 
@@ -142,10 +142,10 @@ class Relation(StrEnum):
     """Each record stays in its public group, as in a table by group: budgets record it, no call takes it."""
 
     @classmethod
-    def told_by(cls, keywords: ByName) -> Self:
+    def told_by(cls, keywords: ByName) -> "Relation":
         """Return the relation of a call with these keywords; whoever is called refuses a wrong name."""
         is_private = keywords.get("neighboring") == cls.ADD_OR_REMOVE_ONE
-        return cls(cls.ADD_OR_REMOVE_ONE if is_private else cls.REPLACE_ONE)
+        return cls.ADD_OR_REMOVE_ONE if is_private else cls.REPLACE_ONE
 
     @property
     def private_n(self) -> bool:
@@ -184,7 +184,7 @@ def check_bounds(bounds: Any, *, may_be_open: bool = False) -> Range | None:
     if may_be_open and len(given) == 2 and (given[1] is None or as_real(given[1]) == math.inf):
         given[1] = MAX_FLOAT
     lower, upper = map(as_real, given) if len(given) == 2 else (math.nan, math.nan)
-    if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
+    if not -math.inf < lower < upper < math.inf:
         raise ValueError("bounds must be None or a pair (lower, upper) of finite numbers with lower < upper.")
     return lower, upper
 
