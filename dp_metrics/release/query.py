@@ -255,9 +255,8 @@ class Query:
         private_n, count = terms.relation.private_n, len(self.quantities)
         if private_n and self.unstated is not None:
             raise ValueError(self.unstated)
-        own = (None,) * count if terms.mechanism is not None or not self.mechanisms else self.mechanisms
-        chosen = terms.mechanism or get_mechanism(self.default)
-        rules = [chosen if name is None else get_mechanism(name) for name in own]
+        own = self.mechanisms or (None,) * count
+        rules = [get_mechanism(terms.mechanism or name or self.default) for name in own]
         shares = self.shares or (Fraction(1, count),) * count
         public = [None] * count if private_n else totals
         of_record = terms.epsilon / self.most_records

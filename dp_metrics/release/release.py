@@ -128,15 +128,15 @@ class Release:
     def _question(self) -> str | None:
         """Return all that is public of the call, as JSON; no private record is read for it."""
         # nobody asks again without a name, and of a private number of records nothing is public
-        is_asked = self.terms.spend_name is not None and not self.terms.relation.private_n
-        call = self._call()
+        terms, call = self.terms, self._call()
+        is_asked = terms.spend_name is not None and not terms.relation.private_n
         return question_json(
             call,
             of_records=call.of_records() if is_asked else None,
             metric=self.metric,
-            epsilon=self.terms.epsilon,
-            neighboring=self.terms.relation.value,
-            mechanism=self.terms.mechanism,
+            epsilon=terms.epsilon,
+            neighboring=terms.relation.value,
+            mechanism=terms.mechanism,
         )
 
     def stored(self) -> Any:
@@ -210,18 +210,17 @@ class Release:
 
     def _spend(self, prepared: Sequence[PreparedQuery], relation: Relation | None) -> Claim | None:
         """Record the spend; return what is to be stored under its name."""
-        if (accountant := self.terms.accountant) is None:
+        terms, name = self.terms, self.terms.spend_name
+        if terms.accountant is None:
             return None
-        name = self.metric if self.terms.spend_name is None else self.terms.spend_name
+        question = None if terms.accountant.path is None else self._question()
         # nobody can ask for what is drawn from a seed
-        is_named = self.terms.spend_name is not None and not self.terms.is_repeatable
-        question = None if accountant.path is None else self._question()
-        claim = Claim(question, is_named)
-        accountant.spend(
-            self.terms.epsilon,
-            name,
+        claim = Claim(question, is_named=name is not None and not terms.is_repeatable)
+        terms.accountant.spend(
+            terms.epsilon,
+            self.metric if name is None else name,
             mechanism=drawn_by(noise for one in prepared for noise in one.noises),
-            neighboring=(relation or self.terms.relation).value,
+            neighboring=(relation or terms.relation).value,
             claim=claim,
         )
         return claim

@@ -204,8 +204,7 @@ WEIGHTS = ("sample_weight", "groups")
 PER_RECORD = frozenset({*WEIGHTS, "max_records", "equal_groups"})
 """Arguments that are public of each record: how much it counts, whose it is, how many of a person count."""
 
-_OF_RECORDS = RECORDS | PER_RECORD
-_NO_OPTIONS = SETTINGS | _OF_RECORDS
+_NO_OPTIONS = SETTINGS | RECORDS | PER_RECORD
 
 OTHER_VERSION = (
     "This release was stored by another version of dp_metrics: read it with that one, or see its value in "
@@ -263,8 +262,7 @@ class Call:
         """
         arrays.asked_of_persons(arguments)
         options = {name: value for name, value in arguments.items() if name not in _NO_OPTIONS}
-        records = {name: value for name, value in arguments.items() if name in _OF_RECORDS}
-        return cls(kind, {"options": {**options, **described}}, partial(public_records, records, features))
+        return cls(kind, {"options": {**options, **described}}, partial(public_records, arguments, features))
 
 
 def public_records(arguments: ByName, features: Callable[[], Codes] | None = None) -> ByName:
