@@ -285,8 +285,7 @@ def _lines(released: Any, name: str, cost: str, typed: Namespace, models: ByName
         yield f"{name} = {_text(value)} {cost}" if is_one else f"{name} {cost}\n{_text(value)}"
         # a report that is text has its own words for its bias
         yield from filter(None, (released.note, None if isinstance(value, str) else released.bias))
-        of_result = _limits({"": released}, typed).items()
-        for kind, found in ((kind, of[""]) for kind, of in of_result if of):
+        for kind, found in ((kind, of[""]) for kind, of in _limits({"": released}, typed).items() if of):
             of_what = KINDS[kind][1].format(found.confidence * 100)
             at_once = ", all at once" if np.ndim(found.lower) else ""
             note = found.note if kind != "noise" else ""

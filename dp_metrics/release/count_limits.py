@@ -154,8 +154,7 @@ def _most_likely(z: float, n: int, p: float, noise: tuple[Floats, Floats, float]
     # the mean of max(B - u, 0) is a straight line between whole numbers, and below all likely ones
     tails = np.cumsum(probabilities[::-1])[::-1]
     excess = np.append(np.cumsum(tails[:0:-1])[::-1], 0.0)
-    deviation = math.sqrt(n * p * (1 - p) + float(mass @ ends**2))
-    room = deviation * _ROOMS[:, np.newaxis]
+    room = math.sqrt(n * p * (1 - p) + float(mass @ ends**2)) * _ROOMS[:, np.newaxis]
     u = z - room - ends
     mean = np.interp(u, x, excess) + np.maximum(x[0] - u, 0.0)
     return float(np.min((mean @ mass + n * _CUT_OFF) / room[:, 0])) + beyond
@@ -323,8 +322,7 @@ def quotient_limits(
             away, noise = above - x * below, of_above - 2 * x * of_both + x * x * of_below
             scale = np.sqrt(np.maximum(noise, 0.0) / 2)
             tail = normal_laplace_tail(np.abs(away), np.sqrt(by_chance(x)), scale)
-            is_towards = away > 0 if is_upper else away < 0
-            is_likely = np.where(is_towards, 1 - tail / 2, tail / 2) > miss
+            is_likely = np.where(away > 0 if is_upper else away < 0, 1 - tail / 2, tail / 2) > miss
             likely, beyond = np.where(is_likely, x, likely), np.where(is_likely, beyond, x)
         ends.append(beyond)
     return ends[0], np.maximum(*ends)
@@ -553,8 +551,7 @@ def _table_of(
     far = np.abs(np.arange(-2 * blocks, 2 * blocks + 1)) * width
     others = _law_of_sum(rest, rates[0], 2 * reach)[2 * reach + np.maximum(far - 2 * slack, 0)]
     of_all = _law_of_sum(sum(cells) + rest, rates[0], reach)[reach]
-    law = np.outer(of_a / of_all, of_b) * sliding_window_view(others, 2 * blocks + 1)
-    return NoiseTable(law, middles)
+    return NoiseTable(np.outer(of_a / of_all, of_b) * sliding_window_view(others, 2 * blocks + 1), middles)
 
 
 def noisy_ratio(
@@ -767,8 +764,7 @@ def edge_limits(ratio: NoisyRatio, miss: float, *, is_alone: bool = False) -> Ra
     `ratio_limits` makes bands up to a quarter wider. Where b is below 0 it ends in points; nobody is shown
     one of them alone; `ratio_limits` asks for what may be.
     """
-    total = max(abs(ratio.a), abs(ratio.b), 1)
-    if ratio.reach > _LARGEST_REACH or total > _MOST_RECORDS:
+    if ratio.reach > _LARGEST_REACH or max(abs(ratio.a), abs(ratio.b), 1) > _MOST_RECORDS:
         limit = _box_limit
     else:
         limit = partial(_lower_limit, is_alone=is_alone)

@@ -94,8 +94,7 @@ class Terms:
         check_accountant(accountant)
         if not isinstance(spend_name, str | None):
             raise TypeError("spend_name must be None or a string.")
-        entropy = check_entropy(random_state)
-        return cls(exact, Relation(neighboring), chosen, accountant, entropy, spend_name)
+        return cls(exact, Relation(neighboring), chosen, accountant, check_entropy(random_state), spend_name)
 
     @property
     def is_repeatable(self) -> bool:

@@ -129,8 +129,7 @@ class Monotone:
 
     def limits(self, result: AnyResult, miss: float) -> Limits:
         """Return the results of the limits of all parts, which hold together."""
-        of_parts = [part.limits(miss / len(result.parts)) for part in result.parts]
-        return self._of(of_parts, result.released)
+        return self._of([part.limits(miss / len(result.parts)) for part in result.parts], result.released)
 
     def note(self, result: AnyResult) -> str | None:
         """Return what to say if limits of a mean with a public range are too far apart; see `WIDEST`.

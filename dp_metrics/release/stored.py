@@ -315,8 +315,7 @@ def public_totals(n: int, weight: int | None = None, persons: int | None = None)
 
 def _digest(numbers: Array, dtype: str) -> str:
     """Return the digest of numbers; it depends neither on the machine nor on what held them."""
-    held = np.ascontiguousarray(numbers, dtype=dtype)
-    return _DIGEST + hashlib.sha256(held.tobytes()).hexdigest()
+    return _DIGEST + hashlib.sha256(np.ascontiguousarray(numbers, dtype=dtype).tobytes()).hexdigest()
 
 
 def as_plain(value: Any) -> Any:
@@ -473,9 +472,8 @@ def _plain_form(form: Any) -> Any:
     """Return a form in which shapes are dictionaries."""
     if isinstance(form, Shape):
         kept = form.of_any_records().arguments
-        arguments = [[one.columns, one.states_columns, one.resolution] for one in kept]
         return {
-            "arguments": arguments,
+            "arguments": [[one.columns, one.states_columns, one.resolution] for one in kept],
             "n": form.n,
             "most_records": form.most_records,
             "units": form.units,
@@ -497,9 +495,8 @@ def read_shape(written: ByName) -> Shape:
 
 def _written(result: AnyResult) -> ByName:
     """Return what was drawn, and the public totals of the records; weights and groups are not kept."""
-    totals = None if result.totals is None else list(result.totals)
     return {
-        "totals": encoded(totals),
+        "totals": encoded(None if result.totals is None else list(result.totals)),
         "capacity": result.capacity,
         "outputs": encoded(list(result.outputs)),
         "spend_name": result.spend_name,
