@@ -361,5 +361,5 @@ def exactly_spent(accountant: PrivacyAccountant) -> Fraction:
 
 def check_accountant(accountant: Any) -> None:
     """Raise unless this is a budget, or None."""
-    if not (accountant is None or isinstance(accountant, PrivacyAccountant)):
+    if not isinstance(accountant, PrivacyAccountant | None):
         raise TypeError("accountant must be None or a PrivacyAccountant.")

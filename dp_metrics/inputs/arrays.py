@@ -33,6 +33,7 @@ of each record, who is protected with all of them. (The groups that a frame comp
 
 import math
 import numbers
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -122,7 +123,7 @@ def exact(labels: Array) -> list[Any]:
 
 
 def _moment(label: Any, kind: str | None) -> Any:
-    offset = label.utcoffset() if isinstance(label, datetime) and label.tzinfo is not None else None
+    offset = label.utcoffset() if isinstance(label, datetime) else None
     kind = kind if offset is None else ZONED
     for name in ("to_datetime64", "to_timedelta64"):  # pandas has finer times than Python, and makes them UTC
         if hasattr(type(label), name):
@@ -461,7 +462,7 @@ class ArgumentShape:
 
     columns: int | None = 1
     states_columns: bool = True
-    resolution: float = float(np.finfo(np.float64).eps)
+    resolution: float = sys.float_info.epsilon
     names: tuple[Any, ...] | None = None
 
     @classmethod

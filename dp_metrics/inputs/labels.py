@@ -113,7 +113,7 @@ class LabelSet:
     @property
     def is_sorted(self) -> bool:
         """Whether the caller listed the labels in sorted order."""
-        return bool((self.places == np.arange(self.size)).all())
+        return np.array_equal(self.places, np.arange(self.size))
 
     def place(self, label: Any, name: str) -> int:
         """Return the place of a label that an option names."""
@@ -126,9 +126,9 @@ class LabelSet:
             )
         return int(place)
 
-    def sorted_place(self, label: Any, name: str) -> int:
-        """Return the place among the sorted labels of one that an option names."""
-        return int(np.flatnonzero(self.places == self.place(label, name))[0])
+    def sorted_place(self, pos_label: Any) -> int:
+        """Return the place among the sorted labels of the positive one."""
+        return int(np.flatnonzero(self.places == self.place(pos_label, "pos_label"))[0])
 
     def array(self, data: ArrayLike, name: str = "y_true") -> Array:
         """Return each record's label, which should be one of these, as an array of shape (n_samples,).
@@ -388,7 +388,7 @@ class LabelColumns:
                 f"The number of classes in labels is different from that in {name}. "
                 f"Classes found in labels: {listed.size}; {name} must have a column for each."
             )
-        of_one = None if positive is None else listed.sorted_place(positive, "pos_label")
+        of_one = None if positive is None else listed.sorted_place(positive)
         order = None if form.names is None else _order(form.names, listed, columns, name, of_one)
         unstated = None
         if labels is None:
@@ -412,7 +412,7 @@ def _order(
         if len(names) == 1 and isinstance(names[0], str) and names[0] == arrays.name_key(other):
             raise ValueError(_ONE_OTHER.format(**shown))
         return None
-    found, wanted = ([arrays.name_key(one) for one in several] for several in (names, known))
+    found, wanted = ([*map(arrays.name_key, several)] for several in (names, known))
     # a table that nobody gave names has the numbers 0, 1, 2 and so on
     are_names = [*map(as_whole, names)] != [*range(len(names))]
     if are_names and {*found} & {*wanted}:

@@ -7,6 +7,7 @@ infinite, and whoever sums the losses clips them to the cap.
 """
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
@@ -25,7 +26,7 @@ Read: TypeAlias = Callable[[Array], Array]
 
 _T = TypeVar("_T")
 
-_TINY = float(np.finfo(np.float64).eps)
+_TINY = sys.float_info.epsilon
 
 
 @dataclass(frozen=True, eq=False)

@@ -196,7 +196,7 @@ def check_max_loss(max_loss: Any) -> float | None:
 
 def check_choice(value: Any, name: str, choices: Sequence[str | None]) -> None:
     """Raise unless the value is one of these strings, or None where that is among them."""
-    if not ((value is None or isinstance(value, str)) and value in choices):
+    if not (isinstance(value, str | None) and value in choices):
         known = [choice for choice in choices if choice is not None]
         raise ValueError(f"{name} must be one of {tuple(choices)}.{did_you_mean(value, known)}")
 

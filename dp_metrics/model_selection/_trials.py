@@ -51,7 +51,7 @@ from dp_metrics.model_selection.scorers import (
 
 _MISSING, _TOO_LARGE = "missing", "too large"
 _ODD = {_MISSING, _TOO_LARGE}
-_LARGEST = float(np.finfo(np.float32).max)  # trees of scikit-learn refuse to predict for larger numbers
+_LARGEST = FAR  # trees of scikit-learn refuse to predict for larger numbers
 _KINDS: dict[str, type | tuple[type, ...]] = {
     "text": str,
     "bytes": bytes,

@@ -263,7 +263,7 @@ def _probabilities(model: Any, x: Any, y_true: Any, positive: Any, labels: Any) 
         return PROBABILITIES, lambda *, relation: named_by_labels(
             answer(relation=relation), "predict_proba", known.known
         )
-    place = 1 if positive is None else known.sorted_place(positive, "pos_label")
+    place = 1 if positive is None else known.sorted_place(positive)
     return SCORES, lambda *, relation: answer(relation=relation)[:, place]
 
 

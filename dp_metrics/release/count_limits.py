@@ -184,7 +184,7 @@ def normal_laplace_tail(h: ArrayLike, s: ArrayLike, b: ArrayLike) -> Floats:
     return tail
 
 
-def mean_half_width(m: float, d: float, n: int, noise: Range, miss: float) -> float:
+def mean_half_width(m: float, d: float, n: int, noise: Sequence[float], miss: float) -> float:
     """Return half the width of the interval for the mean of numbers from 0 to 1.
 
     Parameters
@@ -193,7 +193,7 @@ def mean_half_width(m: float, d: float, n: int, noise: Range, miss: float) -> fl
         Their noisy mean, clipped to [0, 1], and the noisy mean of v (1 - v).
     n : int
         Number of records.
-    noise : (float, float)
+    noise : sequence of float
         Scale of the Laplace noise of the mean, and of that of the mean of v (1 - v).
     miss : float
         Probability with which the interval may miss.
@@ -254,7 +254,7 @@ def mean_limits(mean: Any, miss: float, *, is_sure: bool) -> Limits | None:
         m, note = released / high if high else 0.0, normal_note(n)
         unseen = max(-math.log(miss) / n - _INFLATION * math.hypot(*scales) / math.sqrt(2), 0.0)
         ends = max(m - unseen, min(m, 0.5)), min(m + unseen, max(m, 0.5))
-        halves = [mean_half_width(end, spread, n, (scales[0], scales[1]), 2 * miss) for end in ends]
+        halves = [mean_half_width(end, spread, n, scales, 2 * miss) for end in ends]
         lower, upper = max(m - halves[0], 0.0), min(m + halves[1], 1.0)
     return Limits(high * lower, high * upper, note)
 
@@ -358,7 +358,7 @@ def combined_limits(
     middle, down, up = float(function(*inside)), 0.0, 0.0
     for place, (low, high) in enumerate(limits):
 
-        def moved(x: float, sign: float = 1.0, place: int = place) -> float:
+        def moved(x: float, sign: float, place: int = place) -> float:
             return sign * float(function(*inside[:place], x, *inside[place + 1 :]))
 
         least, most = (

@@ -110,7 +110,7 @@ def _encoded_array(array: Array, kind: str) -> Any:
 
 def decoded(json: Any) -> Any:
     """Return what `encoded` made such JSON of; raises one of `MALFORMED` for any other."""
-    if json is None or isinstance(json, bool | int | float | str):
+    if isinstance(json, int | float | str | None):
         return json
     if isinstance(json, list):
         return [decoded(one) for one in json]
@@ -457,7 +457,7 @@ def _can_be_written(value: Any) -> bool:
 
 def summary_json(value: Any) -> str:
     """Return the short form of a release that a list of them shows: its number, or a line."""
-    if isinstance(value, bool | int | float):
+    if isinstance(value, int | float):
         number = float(value)
         return json.dumps(number if np.isfinite(number) else repr(number))
     if isinstance(value, np.ndarray):
