@@ -263,7 +263,7 @@ _OPEN = (
     "that there may be, or --task regression for targets; probabilities are passed by --y-score or --y-proba"
 )
 _EXIT_CODES = {"pass": 0, "fail": 1, "cannot tell": 3}
-_PREDICTIONS = ("y_pred", "y_proba", "y_score")
+_PREDICTIONS = {"y_pred", "y_proba", "y_score"}
 _OF_DEMONSTRATION = frozenset(("dataset", "data_dir", "epsilon", "output", "json", "about", "run"))
 """What may be typed, or has a default, where there is no file."""
 
@@ -348,9 +348,9 @@ def _page_of(typed: Namespace) -> tuple[Columns, dict[str, Any]]:
     named, options = files.columns_typed(typed), given(typed, private_evaluate) | group_labels
     if typed.format == "meds":  # a column that is named counts more than the format
         there = Predictions(typed.predictions, {}, typed.delimiter, typed.decimal).there
-        taken = {*named, *(_PREDICTIONS if named.keys() & {*_PREDICTIONS} else ())}
+        taken = {*named, *(_PREDICTIONS if named.keys() & _PREDICTIONS else ())}
         named |= {name: [one] for name, one in files.MEDS.items() if name not in taken and one in there}
-    predictions = named.keys() & {*_PREDICTIONS}
+    predictions = named.keys() & _PREDICTIONS
     if "y_true" not in named or not predictions:
         raise CommandError("a page needs --y-true, and --y-pred, --y-score or --y-proba")
     if predictions == {"y_pred"} and not options.keys() & {"labels", "task"}:

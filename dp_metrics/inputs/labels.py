@@ -211,13 +211,14 @@ def differing_labels(true: Array, pred: Array) -> NDArray[np.bool_]:
     """Return for each record whether its predicted label, or one of several, is not the true one."""
     _check_labels_of_block(true, "y_true")
     _check_labels_of_block(pred, "y_pred")
-    if "O" in (true.dtype.kind, pred.dtype.kind) or (true.dtype.kind in "mM" and true.dtype != pred.dtype):
+    kinds = {true.dtype.kind, pred.dtype.kind}
+    if "O" in kinds or (true.dtype.kind in "mM" and true.dtype != pred.dtype):
         true, pred = _with_moments(true), _with_moments(pred)  # NumPy compares times of one unit exactly
     _check_same_sorts(true, pred)
     differs = None
     with suppress(Exception):  # labels may have an equality of their own
         found = np.zeros(true.shape, dtype=np.bool_) | np.asarray(true != pred, dtype=np.bool_)
-        if {true.dtype.kind, pred.dtype.kind} in ({"i", "f"}, {"u", "f"}):
+        if kinds in ({"i", "f"}, {"u", "f"}):
             # NumPy compares large integers with floats after rounding them
             large = np.abs(true if true.dtype.kind == "f" else pred) >= _EXACT_AS_FLOATS
             found[large] = true[large].astype(object) != pred[large].astype(object)

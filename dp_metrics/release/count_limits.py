@@ -849,12 +849,13 @@ def _chance(table: NoiseTable, slack: int, rho: float, s: float) -> Callable[[Si
     """Return a function to F_N(p), or more, for N from each size on: as many as a block is wide."""
     width, places = 2 * slack + 1, np.arange(len(table.law)) - len(table.law) // 2
     # P((1 - rho) z_a - rho z_b >= i / _FINE) for each i from -span on, rounded up; noises are blocks' numbers
-    span = math.ceil((abs(1 - rho) + abs(rho)) * places[-1] * _FINE) + 2
+    most = abs(1 - rho) + abs(rho)
+    span = math.ceil(most * places[-1] * _FINE) + 2
     of_a, of_b = (1 - rho) * _FINE * places + (span + 1 - 1e-7), rho * _FINE * places
     cells = np.subtract.outer(of_a, of_b).astype(np.int64)  # above 0: rounded up
     law = np.bincount(cells.ravel(), table.law.ravel(), minlength=2 * span + 1)
     tail = np.append(np.cumsum(law[::-1])[::-1], 0.0)
-    within = slack * (abs(1 - rho) + abs(rho))  # a combination exceeds that of middles by this at most
+    within = slack * most  # a combination exceeds that of middles by this at most
     fine = _FINE / width
 
     def chance(sizes: Sizes, p: float) -> Floats:

@@ -75,19 +75,20 @@ def encoded(value: Any) -> Any:
     TypeError
         If it is, or holds, a thing of a type that is not in the table.
     """
-    if value is None or type(value) in (bool, int, str):
+    kind: Any = type(value)
+    if value is None or kind in (bool, int, str):
         return value
-    if type(value) is float:
+    if kind is float:
         return value if math.isfinite(value) else {"float": repr(value)}
-    if type(value) in (date, datetime):
-        return {type(value).__name__: value.isoformat()}
-    if type(value) is timedelta:
+    if kind in (date, datetime):
+        return {kind.__name__: value.isoformat()}
+    if kind is timedelta:
         return {"timedelta": [value.days, value.seconds, value.microseconds]}
     if isinstance(value, Fraction):  # hexadecimal, for Python refuses to convert long decimals
         return {"fraction": f"{value.numerator:#x}/{value.denominator:#x}"}
-    if type(value) is list:
+    if kind is list:
         return [encoded(one) for one in value]
-    if type(value) is tuple:
+    if kind is tuple:
         return {"tuple": [encoded(one) for one in value]}
     if isinstance(value, Mapping):
         if all(type(key) is str for key in value):
@@ -95,7 +96,6 @@ def encoded(value: Any) -> Any:
         return {"pairs": [[encoded(key), encoded(one)] for key, one in value.items()]}
     if isinstance(value, np.ndarray | np.generic):
         return _encoded_array(np.asarray(value), "array" if isinstance(value, np.ndarray) else "scalar")
-    kind: Any = type(value)
     if (name := _NAMES.get(f"{kind.__module__}:{kind.__name__}")) is None:
         raise TypeError(f"{kind.__name__} is no type that can be stored.")
     return {"type": name, "fields": {field: encoded(getattr(value, field)) for field in _fields(kind)}}
