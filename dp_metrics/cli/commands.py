@@ -83,7 +83,6 @@ def release(
         raise CommandError("standard output is closed: nobody would see what is paid for")
     for package in ("pyarrow", "tqdm"):
         import_extra(package, "cli")
-    paid = {"epsilon": typed.epsilon, "spend_name": typed.spend_name}
     with _silent_about_data(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         records = Predictions(typed.predictions, columns, typed.delimiter, typed.decimal)
@@ -97,15 +96,16 @@ def release(
                 raise CommandError(str(error)) from None
         budget = opened_budget(typed)
         warnings.simplefilter("always", UserWarning)  # the package's own, which tell public things
+        paid = {"epsilon": typed.epsilon, "accountant": budget, "spend_name": typed.spend_name}
+        of_each = None
         with refusals():
             if budget is not None and typed.spend_name in budget:  # what is stored, or why it is not served
                 is_public = vars(typed).get("membership") == ["public"]
                 of_each = PER_RECORD | ({"sensitive_features"} if is_public else set())
-                released = call(**records.whole(of_each), accountant=budget, **paid)
-            elif summarise is not None:
-                released = summarise(records, accountant=budget, **paid)
+            if of_each is None and summarise is not None:
+                released = summarise(records, **paid)
             else:
-                released = call(**records.whole(), accountant=budget, **paid)
+                released = call(**records.whole(of_each), **paid)
     for warning in caught:
         tell("warning", warning.message)
     with printed():

@@ -107,8 +107,12 @@ def add_option(parser: ArgumentParser, function: Function, name: str, *flags: st
     if parameter := inspect.signature(function).parameters.get(name):
         default, kind = parameter.default, str(parameter.annotation)
         many = name in _LISTS or any(word in kind for word in ("Sequence", "MultiOutput"))
-        known |= {"default": SUPPRESS, "nargs": "+" if many else 1, "metavar": "VALUE"}
-        known["required"] = default is parameter.empty
+        known |= {
+            "default": SUPPRESS,
+            "required": default is parameter.empty,
+            "nargs": "+" if many else 1,
+            "metavar": "VALUE",
+        }
         if isinstance(default, bool):  # the option alone says yes
             known |= {"nargs": "?", "const": ["true"], "type": lambda word: [word], "metavar": "true|false"}
         if default not in (None, (), parameter.empty):
