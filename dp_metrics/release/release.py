@@ -120,7 +120,12 @@ class Release:
             prepared = prepare_all(self.metric, self.terms, query, source)
             if (seen := _seen.get()) is not None:
                 seen.append((query, prepared))
-            self._warn(prepared)
+            # of what public numbers tell, once for each metric
+            warn_of_large_epsilon(self.terms.epsilon)
+            for metric, alike in groupby(prepared, key=lambda one: one.metric):
+                for said in filter(None, map(PreparedQuery.too_noisy, alike)):
+                    warn_caller(f"{metric}: {said}", NoisyReleaseWarning)
+                    break
             claim = self._spend(prepared, query.relation)
             results = list(map(PreparedQuery.draw, prepared))
             return self._kept(claim, results, form, lambda found: make(query.combine(found)))
@@ -199,14 +204,6 @@ class Release:
         if is_kept(budget, claim, written):
             return made
         return make([replace(one, more=NOT_STORED) for one in results])
-
-    def _warn(self, prepared: Sequence[PreparedQuery]) -> None:
-        """Warn of what public numbers tell before the spend, once for each metric."""
-        warn_of_large_epsilon(self.terms.epsilon)
-        for metric, alike in groupby(prepared, key=lambda one: one.metric):
-            for said in filter(None, map(PreparedQuery.too_noisy, alike)):
-                warn_caller(f"{metric}: {said}", NoisyReleaseWarning)
-                break
 
     def _spend(self, prepared: Sequence[PreparedQuery], relation: Relation | None) -> Claim | None:
         """Record the spend; return what is to be stored under its name."""

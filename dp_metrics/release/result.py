@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -409,14 +409,41 @@ class Result(Generic[Value_co]):
     @property
     def deployment(self) -> ByName | None:
         """The guarantee in the words of the OpenDP Deployments Registry."""
-        if self.is_repeatable:
+        # The names and the values "Pure DP" and "Central" are those of schemas/deployments-schema.yaml in its
+        # data repository, opendp/deployments-registry-data, as of July 2026. What only the owner of the data
+        # knows (who publishes, for what, how often, with which total) is left for them to add.
+        mechanisms = {type(noise.mechanism) for noise in self.noises if noise.mechanism is not None}
+        # the author of any other mechanism has to say what it promises
+        if self.is_repeatable or not all(one.__module__.startswith("dp_metrics.") for one in mechanisms):
             return None
+        executed = "Private over the real numbers; drawn as floats, without protection of their last bits."
+        if all(mechanism.is_exact for mechanism in mechanisms):
+            executed = "Exact as executed: floats decide only where they cannot be wrong, and else integers."
+
         unit = {"privacy_unit": "record", "privacy_unit_details": _UNITS[self.neighboring]}
         # all records of one person are protected together, and somebody has several
         are_joined = any(one.size < one.n for one in self.totals or ())
         if are_joined or counts_persons(self) or self.released.most_records > 1:
             unit = unit_of_persons(self.released.most_records)
-        return deployment(self.noises, self.epsilon, _UNPROTECTED[self.neighboring], unit)
+
+        return {
+            "dp_variant": {
+                "variant_name": "Pure DP",
+                "data_domain": "Test sets of records, each valid on its own, given the model and "
+                f"{_ARGUMENTS}",
+                "unprotected_quantities": _UNPROTECTED[self.neighboring],
+            },
+            "privacy_loss": {**unit, "privacy_parameters": {"epsilon": self.epsilon}},
+            "deployment_model": {"model_name": "Central"},
+            "accounting": {
+                "composition": "Sequential: epsilon is the sum over all that this result holds. Other "
+                "releases about the same people add to it."
+            },
+            "implementation": {
+                "mechanisms": f"{self.mechanism}, of dp_metrics {__version__}. {executed} Random bits are "
+                "those of the operating system. No measures against timing channels.",
+            },
+        }
 
     def _drawn(self) -> Iterator[tuple[Noise, Output]]:
         return zip(self.noises, self.outputs, strict=True)
@@ -719,50 +746,6 @@ def unit_of_persons(most_records: int) -> dict[str, str]:
     """Return the unit of the guarantee where all records of one person, so many at most, are protected."""
     details = _OF_PERSONS.format(f", up to {most_records}," if most_records > 1 else "")
     return {"privacy_unit": "person", "privacy_unit_details": details}
-
-
-_OF_THIS_PACKAGE = "dp_metrics."
-
-
-def deployment(
-    noises: Sequence[Noise], epsilon: float, unprotected: str, unit: Mapping[str, str]
-) -> ByName | None:
-    """Return the fields of the OpenDP Deployments Registry that a release determines, for its result.
-
-    The names and the values "Pure DP" and "Central" are those of ``schemas/deployments-schema.yaml`` in its
-    data repository, ``opendp/deployments-registry-data``, as of July 2026. What only the owner of the data
-    knows (who publishes, for what, how often, with which total) is left for them to add.
-
-    Returns
-    -------
-    mapping or None
-        Public settings only. None for a mechanism that is not of this package: its author has to say what it
-        promises.
-    """
-    mechanisms = {type(noise.mechanism) for noise in noises if noise.mechanism is not None}
-    if not all(one.__module__.startswith(_OF_THIS_PACKAGE) for one in mechanisms):
-        return None
-    if all(mechanism.is_exact for mechanism in mechanisms):
-        executed = "Exact as executed: floats decide only where they cannot be wrong, and else integers."
-    else:
-        executed = "Private over the real numbers; drawn as floats, without protection of their last bits."
-    return {
-        "dp_variant": {
-            "variant_name": "Pure DP",
-            "data_domain": f"Test sets of records, each valid on its own, given the model and {_ARGUMENTS}",
-            "unprotected_quantities": unprotected,
-        },
-        "privacy_loss": {**unit, "privacy_parameters": {"epsilon": epsilon}},
-        "deployment_model": {"model_name": "Central"},
-        "accounting": {
-            "composition": "Sequential: epsilon is the sum over all that this result holds. Other releases "
-            "about the same people add to it."
-        },
-        "implementation": {
-            "mechanisms": f"{drawn_by(noises)}, of dp_metrics {__version__}. {executed} Random bits are "
-            "those of the operating system. No measures against timing channels.",
-        },
-    }
 
 
 def _listed(array: Array) -> Any:

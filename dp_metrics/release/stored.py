@@ -115,18 +115,15 @@ def decoded(json: Any) -> Any:
     if isinstance(json, list):
         return [decoded(one) for one in json]
     if set(json) == {"type", "fields"}:
-        kind = resolve_name(STORED_TYPES[json["type"]])
-        return _made(kind, {name: decoded(one) for name, one in json["fields"].items()})
+        made = resolve_name(STORED_TYPES[json["type"]])
+        values = {name: decoded(one) for name, one in json["fields"].items()}
+        hints = _hints(made)
+        # each field has to be of its type
+        if {*values} != {*_fields(made)} or not all(_fits(one, hints[name]) for name, one in values.items()):
+            raise ValueError(DAMAGED)
+        return made(**values)
     ((kind, content),) = json.items()
     return _READERS[kind](content)
-
-
-def _made(kind: Any, values: ByName) -> Any:
-    """Return a dataclass or a named tuple with these fields, each of which has to be of its type."""
-    hints = _hints(kind)
-    if {*values} != {*_fields(kind)} or not all(_fits(one, hints[name]) for name, one in values.items()):
-        raise ValueError(DAMAGED)
-    return kind(**values)
 
 
 def _array(content: Any) -> Array:
@@ -349,10 +346,10 @@ def written_json(what: str, content: Any) -> str:
 def content_of(text: str, what: str) -> Any:
     """Return a question or an answer, of which this is the JSON."""
     outer = json.loads(text)
-    if outer["schema"] == _SCHEMA and outer["version"] != _VERSION:
-        raise ValueError(OTHER_VERSION)
     if outer["schema"] != _SCHEMA:
         raise ValueError(DAMAGED)
+    if outer["version"] != _VERSION:
+        raise ValueError(OTHER_VERSION)
     return outer[what]
 
 
