@@ -56,8 +56,8 @@ def release(
     columns: Columns,
     *,
     summarise: Function | None = None,
-    check: Callable[[Predictions], object] = lambda records: None,
-    write: Callable[[Any], object] = lambda released: None,
+    check: Function = lambda records: None,
+    write: Function = lambda released: None,
 ) -> Any:
     """Print a release, stored or new, and return it: the one path of all commands.
 

@@ -52,6 +52,7 @@ from dp_metrics.inputs.options import (
     ByName,
     Codes,
     Floats,
+    Function,
     Relation,
     check_choice,
     check_count,
@@ -340,7 +341,7 @@ def is_missing(element: Any) -> bool:
         return False
 
 
-def quietly(function: Callable[[Any], Any], element: Any) -> Any:
+def quietly(function: Function, element: Any) -> Any:
     """Return a function of an object, or None if that fails, for whatever reason the object has."""
     try:
         return function(element)

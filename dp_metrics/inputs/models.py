@@ -7,7 +7,7 @@ a private number of records never from the response, because a model is not aske
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 
 from dp_metrics.inputs.arrays import array_of, as_floats, exact, name_key, number_of_records, stated_shape
 from dp_metrics.inputs.labels import LabelSet, as_listed, sorted_labels
-from dp_metrics.inputs.options import Array, Relation
+from dp_metrics.inputs.options import Array, Function, Relation
 
 FAR = float(np.finfo(np.float32).max)
 """A number that no score or target is near to; its square is finite."""
@@ -50,7 +50,7 @@ def _no_warnings() -> Iterator[None]:
             filters.remove(_EVERY_WARNING)
 
 
-def _guarded(question: Callable[[], Any]) -> Any:
+def _guarded(question: Function) -> Any:
     """Return what a model answers, or raise one error that holds nothing of the model's own."""
     with _no_warnings(), np.errstate(all="ignore"):
         try:

@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant, numbering
 from dp_metrics.exceptions import TrainingFoldsWarning, callers, models_are_fitted, module_of, warn_caller
 from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, response_method, response_of
-from dp_metrics.inputs.options import ByName, Relation, check_epsilon
+from dp_metrics.inputs.options import ByName, Function, Relation, check_epsilon
 from dp_metrics.metrics import metric_named, metric_of, unwrapped
 from dp_metrics.metrics.scores.table import ScoreTable
 
@@ -444,7 +444,7 @@ def release_score(
     return sign * float(metric(y, response, epsilon=scorer.epsilon, accountant=budget, **keywords))
 
 
-def labels_for(scorer: PrivateScorer, known: Callable[[], Any]) -> Any:
+def labels_for(scorer: PrivateScorer, known: Function) -> Any:
     """Return the public labels that a scorer judges by: its own, or else those that are known."""
     if not takes(scorer.function, "labels"):
         return None

@@ -25,7 +25,7 @@ from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import NEIGHBORING, Function, Relation, check_choice, exact_epsilon
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.quantities.base import Noise, Output, Quantity, Totals, get_mechanism, noise_of
-from dp_metrics.release.result import AnyResult, Monotone, ReleasedNumbers, Result, only
+from dp_metrics.release.result import AnyResult, Monotone, Reading, ReleasedNumbers, Result, only
 from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient
 
 COUNT_SHARE = Fraction(1, 20)
@@ -194,7 +194,7 @@ class Query:
 
     quantities: tuple[Quantity, ...]
     reader: Callable[[Records], Records]
-    reading: Callable[[ReleasedNumbers], Any] = _ONE_NUMBER
+    reading: Reading = _ONE_NUMBER
     shares: tuple[Fraction, ...] | None = None
     mechanisms: tuple[str | Mechanism | None, ...] = ()
     unstated: str | None = None
@@ -414,7 +414,7 @@ class Together:
         )
         return replace(self, shares=shares)
 
-    def then(self, last: Callable[[Any], Any]) -> Self:
+    def then(self, last: Function) -> Self:
         """Return the same, with a last step behind what it combines to."""
         return replace(self, combine=partial(_in_turn, first=self.combine, last=last))
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -206,6 +206,9 @@ SEVERAL = (
 CONFIDENCE = 0.95
 """Of the limits that tables show."""
 
+AtConfidence: TypeAlias = Callable[[float], Interval] | None
+"""Returns limits with a confidence; None: there are none."""
+
 
 @own_error_state
 @dataclass(frozen=True)
@@ -248,8 +251,8 @@ class Number:
     release: str = ""
     feature: int | None = None
     confidence: float = CONFIDENCE
-    _noise: Callable[[float], Interval] | None = field(default=None, repr=False, compare=False)
-    _people: Callable[[float], Interval] | None = field(default=None, repr=False, compare=False)
+    _noise: AtConfidence = field(default=None, repr=False, compare=False)
+    _people: AtConfidence = field(default=None, repr=False, compare=False)
     _known: dict[Any, Interval] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def noise_interval(self, confidence: float = 0.95) -> Interval:
@@ -260,7 +263,7 @@ class Number:
         """Return limits among all people like these; ValueError if there are none."""
         return self._asked(self._people, confidence)
 
-    def _asked(self, limits: Callable[[float], Interval] | None, confidence: float) -> Interval:
+    def _asked(self, limits: AtConfidence, confidence: float) -> Interval:
         if limits is None:
             raise ValueError("There are no such limits of this number.")
         asked = limits is self._people, confidence

@@ -94,6 +94,9 @@ class ReleasedNumbers:
         return replace(self, values=values)
 
 
+Reading: TypeAlias = Callable[[ReleasedNumbers], Any]
+
+
 def check_persons(released: ReleasedNumbers, metric: str) -> None:
     """Raise if persons have several records: these are alike, and tell less of all people."""
     if released.most_records > 1:
@@ -119,7 +122,7 @@ class Monotone:
         The interval among all people, of the `Result` and what is asked; None: each number is a bounded mean.
     """
 
-    result: Callable[[ReleasedNumbers], Any]
+    result: Reading
     rises: bool = True
     of_people: Callable[[AnyResult, PopulationQuestion], Interval] | None = None
 
@@ -213,7 +216,7 @@ class KeptCounts:
         The form of their limits, where they are the metric that is released.
     """
 
-    told: Callable[[ReleasedNumbers], Any]
+    told: Reading
     shape: tuple[int, ...] | None = None
 
     @property

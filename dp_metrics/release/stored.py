@@ -32,7 +32,7 @@ from dp_metrics.accounting.ledgers import Claim
 from dp_metrics.exceptions import warn_caller
 from dp_metrics.inputs import arrays
 from dp_metrics.inputs.arrays import ArgumentShape, Shape
-from dp_metrics.inputs.options import Array, ByName, Codes, Relation, own_error_state
+from dp_metrics.inputs.options import Array, ByName, Codes, Function, Relation, own_error_state
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.quantities.base import Output, Totals
 from dp_metrics.release.query import Query, Terms, Together
@@ -136,7 +136,7 @@ def _array(content: Any) -> Array:
     return found.reshape([int(size) for size in shape])
 
 
-_READERS: Mapping[str, Callable[[Any], Any]] = {
+_READERS: Mapping[str, Function] = {
     "date": date.fromisoformat,
     "datetime": datetime.fromisoformat,
     "timedelta": lambda content: timedelta(*content),
