@@ -296,10 +296,6 @@ class PrivacyAccountant:
         return f"PrivacyAccountant(epsilon={self.total!r}{told}, {place})"
 
 
-_UNKEPT = (
-    "This budget is kept in memory: when its cell is run again it starts anew, and what is released twice "
-    "costs twice. With path='budget.sqlite' a file keeps the budget, and what it has bought, over reruns."
-)
 _TOLD: list[bool] = []  # empty until somebody was told
 
 
@@ -310,7 +306,12 @@ def _warn_of_reruns() -> None:
     makes_its_own = module_of(sys._getframe(2)).startswith("dp_metrics.")  # as a search does
     if getattr(shell, "kernel", None) is not None and not _TOLD and not makes_its_own:
         _TOLD.append(True)
-        warn_caller(_UNKEPT, UserWarning)
+        warn_caller(
+            "This budget is kept in memory: when its cell is run again it starts anew, and what is released "
+            "twice costs twice. With path='budget.sqlite' a file keeps the budget, and what it has bought, "
+            "over reruns.",
+            UserWarning,
+        )
 
 
 def numbering(accountant: PrivacyAccountant | None) -> PrivacyAccountant | None:

@@ -258,10 +258,6 @@ _WRITERS: Mapping[str, Callable[[PrivateEvaluation, Path], str]] = {
     ".md": PrivateEvaluation.to_markdown,
     ".json": PrivateEvaluation.to_json,
 }
-_OPEN = (
-    "--y-pred alone does not tell whether it holds labels or targets: add --labels LABEL ... for labels, all "
-    "that there may be, or --task regression for targets; probabilities are passed by --y-score or --y-proba"
-)
 _EXIT_CODES = {"pass": 0, "fail": 1, "cannot tell": 3}
 _PREDICTIONS = {"y_pred", "y_proba", "y_score"}
 _OF_DEMONSTRATION = frozenset(("dataset", "data_dir", "epsilon", "output", "json", "about", "run"))
@@ -354,7 +350,11 @@ def _page_of(typed: Namespace) -> tuple[Columns, dict[str, Any]]:
     if "y_true" not in named or not predictions:
         raise CommandError("a page needs --y-true, and --y-pred, --y-score or --y-proba")
     if predictions == {"y_pred"} and not options.keys() & {"labels", "task"}:
-        raise CommandError(_OPEN)
+        raise CommandError(
+            "--y-pred alone does not tell whether it holds labels or targets: add --labels LABEL ... for "
+            "labels, all that there may be, or --task regression for targets; probabilities are passed by "
+            "--y-score or --y-proba"
+        )
     # a baseline is what the first of the predictions is
     labelled = ["y_true", "y_pred", *(["baseline"] if "y_pred" in named else [])]
     return files.columns_of(named, labelled, options.get("labels")) | groups, options

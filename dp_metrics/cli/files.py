@@ -34,7 +34,6 @@ from dp_metrics.inputs.models import NamedColumns
 from dp_metrics.inputs.options import Array, ByName, did_you_mean
 
 _LARGEST_WHOLE = 2**53
-_IF_TEXT = " (for labels that are text, pass --labels; for groups, --group-labels of text)"
 
 Chunk: TypeAlias = dict[str, NamedColumns]
 
@@ -44,7 +43,6 @@ _DELIMITERS = {",": ",", ";": ";", "|": "|", "tab": "\t", "\t": "\t", "\\t": "\t
 _BOM = b"\xef\xbb\xbf"
 _BOMS_OF_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _MOST_SHOWN = 500  # characters of the names of columns
-_KINDS = ".csv, .tsv, .csv.gz, .tsv.gz, .parquet or .pq"
 _PARQUET_ROWS = 1 << 16
 _PARQUET_BUFFER = 1 << 20  # bytes
 _LIKE_A_NUMBER = re.compile(r"[-+.,\s0-9]*[0-9][.,\s0-9]*([eE][+-]?[0-9]+)?\s*")  # with any decimal mark
@@ -141,7 +139,10 @@ class Predictions:
         name = path.name.lower().removesuffix(".gz")
         is_csv = name.endswith((".csv", ".tsv"))
         if not (is_csv or path.suffix.lower() in (".parquet", ".pq")):
-            raise CommandError(f"{path} is no file of a known kind: save it as one that ends in {_KINDS}")
+            raise CommandError(
+                f"{path} is no file of a known kind: save it as one that ends in .csv, .tsv, .csv.gz, "
+                ".tsv.gz, .parquet or .pq"
+            )
         if (delimiter or decimal) and not is_csv:
             raise CommandError(f"{path} is no CSV file: it takes no --delimiter and no --decimal")
         if not path.is_file():
@@ -317,7 +318,9 @@ class Predictions:
         except pa.ArrowInvalid:
             if compute.any(compute.is_in(text, value_set=pa.array(sorted(MISSING)))).as_py():
                 raise column.missing from None
-            if_text = "" if column.labels is None else _IF_TEXT
+            if_text = ""
+            if column.labels is not None:
+                if_text = " (for labels that are text, pass --labels; for groups, --group-labels of text)"
             if_commas = " (for decimal commas, pass --decimal ,)" if self._decimal == "." else ""
             raise Refusal(
                 f"column {column.name!r} holds something that is no number{if_text}{if_commas}; "

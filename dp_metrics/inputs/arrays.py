@@ -159,10 +159,6 @@ _PLAIN = (bool, int, float, Fraction, Decimal)
 _NUMPYS_NUMBERS = (np.integer, np.floating, np.bool_)
 _COMPLEX = (complex, np.complexfloating)
 _TEXT = (str, bytes, bytearray, memoryview)
-_SEVERAL_COLUMNS = (
-    "{} should be a 1d array, got an array of several columns instead: pass one value per record. Where each "
-    "column is a question of its own, call the metric once for each, at a part of epsilon."
-)
 COMPLEX = "Complex data not supported: pass real numbers."
 NO_LABELS = "as predict_proba gives them, not labels"
 
@@ -370,7 +366,11 @@ def one_column(array: Array, name: str) -> Array:
     """Return one value per record as an array of shape (n_samples,); raise for several."""
     array = flattened(array)  # which has one or two dimensions
     if array.ndim != 1:
-        raise ValueError(_SEVERAL_COLUMNS.format(name))
+        raise ValueError(
+            f"{name} should be a 1d array, got an array of several columns instead: pass one value per "
+            "record. Where each column is a question of its own, call the metric once for each, at a part "
+            "of epsilon."
+        )
     return array
 
 

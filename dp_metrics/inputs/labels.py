@@ -310,25 +310,7 @@ def _check_label_objects(array: Array, name: str) -> None:
 
 # Readers: of labels, and of the columns of probabilities or scores that belong to them
 
-_SOME = (
-    "The names of the columns of {name} must be those of all labels={labels}, each once, or of none: pass "
-    "all labels as labels=[...], or {name} without names, its columns in the order of the sorted labels."
-)
-_UNSORTED = (
-    "labels={labels} is not sorted, and the columns of {name} are not named like labels, so that nobody can "
-    "tell which is which: pass labels=sorted(labels) if they stand in that order, as predict_proba gives "
-    "them, or name them: pd.DataFrame({name}, columns=labels)."
-)
-_ONE_UNSORTED = (
-    "labels={labels} is not sorted, so that nobody can tell to which label the one column of {name} belongs: "
-    "pass pos_label=..., or labels=sorted(labels) if it is that of the last, or a column for each label, "
-    "with their names."
-)
 _SCORES = "scores, as decision_function or predict_proba gives them, not labels"
-_ONE_OTHER = (
-    "The one column of {name} is named like the negative label. Pass that of the positive label (the second "
-    "of the sorted labels, or pos_label), or one column for each label."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,25 +386,40 @@ def _order(
 ) -> tuple[int, ...] | None:
     """Return where the column of each sorted label stands, or raise if that is not told."""
     known = labels.known.tolist()
-    shown = {"name": name, "labels": reprlib.repr(labels.in_order.tolist())}
+    shown = reprlib.repr(labels.in_order.tolist())
     if columns == 1:
         if positive is None and not labels.is_sorted:
-            raise ValueError(_ONE_UNSORTED.format(**shown))
+            raise ValueError(
+                f"labels={shown} is not sorted, so that nobody can tell to which label the one column of "
+                f"{name} belongs: pass pos_label=..., or labels=sorted(labels) if it is that of the last, "
+                "or a column for each label, with their names."
+            )
         other = known[1] if positive == 0 else known[0]
         # a column named by the number 0 may just as well be the first one of a table
         if len(names) == 1 and isinstance(names[0], str) and names[0] == arrays.name_key(other):
-            raise ValueError(_ONE_OTHER.format(**shown))
+            raise ValueError(
+                f"The one column of {name} is named like the negative label. Pass that of the positive label "
+                "(the second of the sorted labels, or pos_label), or one column for each label."
+            )
         return None
     found, wanted = ([*map(arrays.name_key, several)] for several in (names, known))
     # a table that nobody gave names has the numbers 0, 1, 2 and so on
     are_names = [*map(as_whole, names)] != [*range(len(names))]
     if are_names and {*found} & {*wanted}:
         if {*found} != {*wanted}:
-            raise ValueError(_SOME.format(**shown))
+            raise ValueError(
+                f"The names of the columns of {name} must be those of all labels={shown}, each once, or of "
+                f"none: pass all labels as labels=[...], or {name} without names, its columns in the order "
+                "of the sorted labels."
+            )
         order = tuple(found.index(label) for label in wanted)
         return None if order == tuple(range(columns)) else order
     if not labels.is_sorted:
-        raise ValueError(_UNSORTED.format(**shown))
+        raise ValueError(
+            f"labels={shown} is not sorted, and the columns of {name} are not named like labels, so that "
+            "nobody can tell which is which: pass labels=sorted(labels) if they stand in that order, as "
+            f"predict_proba gives them, or name them: pd.DataFrame({name}, columns=labels)."
+        )
     return None
 
 

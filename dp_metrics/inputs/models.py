@@ -21,15 +21,6 @@ from dp_metrics.inputs.options import Array, Function, Relation
 FAR = float(np.finfo(np.float32).max)
 """A number that no score or target is near to; its square is finite."""
 _FAILED = "The model could not predict; run it on records that are not private to see why."
-_OTHER_COLUMNS = (
-    "{} of the model should return a column for each of its classes_, or as many as y, of which a list does "
-    "not tell: pass y as an array or a data frame."
-)
-_NO_COLUMNS = (
-    "{} has no classes_, which tell the columns of predict_proba even of no record: pass labels=[...], all "
-    "that there may be."
-)
-_FEWER_LABELS = "labels lacks some of the classes_ of the model: pass all labels that there may be."
 _CALLED = {"predict_proba": "y_proba", "decision_function": "y_score"}
 _EVERY_WARNING = ("ignore", None, Warning, None, 0)
 
@@ -152,7 +143,10 @@ def response_of(
     classes = _classes_of(model)
     known = classes if labels is None else LabelSet.of(labels).known
     if relation.private_n and known is None and method == "predict_proba":
-        raise ValueError(_NO_COLUMNS.format(type(model).__name__))
+        raise ValueError(
+            f"{type(model).__name__} has no classes_, which tell the columns of predict_proba even of no "
+            "record: pass labels=[...], all that there may be."
+        )
     stated = no_response(method, known if classes is None else classes, y)
     if number_of_records(records) == 0:
         response = stated  # most models refuse to predict nothing, and a metric does too if n is public
@@ -165,7 +159,10 @@ def response_of(
         response = _of_both(_table(response, method), method)
     is_stated = relation.private_n or (method == "predict_proba" and known is not None)
     if is_stated and _columns(response) != _columns(stated):
-        raise ValueError(_OTHER_COLUMNS.format(method))
+        raise ValueError(
+            f"{method} of the model should return a column for each of its classes_, or as many as y, of "
+            "which a list does not tell: pass y as an array or a data frame."
+        )
     if method == "predict" or classes is None or known is None:
         return response
     return columns_by_label(response, method, classes, known)
@@ -212,7 +209,7 @@ def columns_by_label(response: Array, method: str, classes: Array, known: Array)
     """
     own, wanted = exact(as_listed(classes, "classes_")), exact(sorted_labels(as_listed(known, "labels")))
     if not {*own} <= {*wanted}:
-        raise ValueError(_FEWER_LABELS)
+        raise ValueError("labels lacks some of the classes_ of the model: pass all labels that there may be.")
     if own == wanted:
         return response
     columns = _table(response, method)

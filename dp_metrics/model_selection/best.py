@@ -41,18 +41,6 @@ _NOT_OPTIONS = {
 _OTHERWISE = (
     "To choose by this metric release it for each model at epsilon / m, or use PrivateRandomizedSearch."
 )
-_NO_LIMIT = (
-    "private_best needs a public limit of what one record adds to {}: pass {}, never read from the data. {}"
-)
-_PAIRS = (
-    "private_best needs a public number of records to choose by {}: one more record is in as many pairs as "
-    "there are others. {}"
-)
-_NO_SENSITIVITY = (
-    "private_best cannot choose by {}: what one record changes has no public limit that is proved. What "
-    "serves is accuracy, log loss, Brier score, the area under the ROC curve, and errors with bounds, such "
-    "as metric='mse' in the place of R^2. {}"
-)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -206,14 +194,25 @@ def _total(row: Metric, query: Query, n: int | None) -> tuple[Total, int, str | 
         if isinstance(part, MeanOf):
             if (cap := part.record_loss.cap) is None:
                 limits = " or ".join(f"{name}=..." for name in ("bounds", "max_loss") if name in row.options)
-                raise ValueError(_NO_LIMIT.format(row.name, limits, _OTHERWISE))
+                raise ValueError(
+                    f"private_best needs a public limit of what one record adds to {row.name}: pass "
+                    f"{limits}, never read from the data. {_OTHERWISE}"
+                )
             # the exact sum of the losses, each clipped to its cap
             return partial(_lost, part=part, of_stats=attrgetter("total")), float_units(cap), query.unstated
         if isinstance(part, RankingOf):
             # twice the number of pairs in the wrong order, equal scores counting half: two for each pair
             lost = partial(_lost, part=part, of_stats=attrgetter("found.total"))
-            return lost, 2 * ((n or 1) - 1), _PAIRS.format(row.name, _OTHERWISE)
-    raise ValueError(_NO_SENSITIVITY.format(row.name, _OTHERWISE))
+            why = (
+                f"private_best needs a public number of records to choose by {row.name}: one more record is "
+                f"in as many pairs as there are others. {_OTHERWISE}"
+            )
+            return lost, 2 * ((n or 1) - 1), why
+    raise ValueError(
+        f"private_best cannot choose by {row.name}: what one record changes has no public limit that is "
+        "proved. What serves is accuracy, log loss, Brier score, the area under the ROC curve, and errors "
+        f"with bounds, such as metric='mse' in the place of R^2. {_OTHERWISE}"
+    )
 
 
 def _lost(records: Records, part: Quantity, of_stats: Callable[[Any], int]) -> int:

@@ -100,22 +100,6 @@ NO_THRESHOLDS = (
     "private_precision_recall_curve, and choose the threshold from that: no more is spent."
 )
 
-_TRAINING_FOLDS = (
-    "These scores protect people as evaluation records only: of each fold's model those who are among its "
-    "training records get no guarantee, whatever the total. Score one fixed model on held-out records, or "
-    "use PrivateRandomizedSearch."
-)
-_REARRANGED = (
-    "A private scorer cannot be called here: shuffled records cost more than epsilon. One replaced record "
-    "changes two rows where its values are dealt out to others, so each score would cost twice what is "
-    "charged. Score the records as they are."
-)
-_NEEDS_LABELS = "{} counts over all labels, and a fold may lack one: pass labels=[...], all that may occur."
-_OF_DECISIONS = (
-    "{} has no predict_proba. To judge its decisions pass response_method='decision_function' and "
-    "edges=[...], public edges of bins for its scores."
-)
-
 
 class PrivateScorer(BaseEstimator):
     """A scorer that releases one private number each time it is called; see `make_private_scorer`.
@@ -201,12 +185,24 @@ class PrivateScorer(BaseEstimator):
         methods = self.check()[0]
         require_labels(self)
         if _rearranges_records():
-            raise ValueError(_REARRANGED)
+            raise ValueError(
+                "A private scorer cannot be called here: shuffled records cost more than epsilon. One "
+                "replaced record changes two rows where its values are dealt out to others, so each score "
+                "would cost twice what is charged. Score the records as they are."
+            )
         if takes(self.function, "edges") and not any(has_method(estimator, one) for one in methods):
-            raise AttributeError(_OF_DECISIONS.format(type(estimator).__name__))
+            raise AttributeError(
+                f"{type(estimator).__name__} has no predict_proba. To judge its decisions pass "
+                "response_method='decision_function' and edges=[...], public edges of bins for its scores."
+            )
         method = response_method(estimator, methods)
         if not self._has_warned and models_are_fitted():
-            warn_caller(_TRAINING_FOLDS, TrainingFoldsWarning)
+            warn_caller(
+                "These scores protect people as evaluation records only: of each fold's model those who are "
+                "among its training records get no guarantee, whatever the total. Score one fixed model on "
+                "held-out records, or use PrivateRandomizedSearch.",
+                TrainingFoldsWarning,
+            )
             self._has_warned = True
         labels = labels_for(self, lambda: known_labels(estimator))
         response = response_of(estimator, method, X, y, labels=labels, relation=relation_of(self))
@@ -413,7 +409,10 @@ def require_labels(scorer: PrivateScorer) -> None:
     """Raise if the metric of a scorer counts over labels that are not given."""
     row, keywords = metric_of(scorer.function), scorer.function.keywords
     if row is not None and row.is_over_labels(keywords) and keywords.get("labels") is None:
-        raise ValueError(_NEEDS_LABELS.format(name_of(scorer.metric)))
+        raise ValueError(
+            f"{name_of(scorer.metric)} counts over all labels, and a fold may lack one: pass labels=[...], "
+            "all that may occur."
+        )
 
 
 def relation_of(scorer: PrivateScorer) -> Relation:

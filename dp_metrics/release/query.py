@@ -32,10 +32,6 @@ COUNT_SHARE = Fraction(1, 20)
 """This share of epsilon pays for a private number of records, where it is needed."""
 
 _MANY_RECORDS = 1 << 40  # nobody has more
-_TOO_MANY_RANKS = (
-    "A release at this epsilon uses {} ranks, but the summary keeps {}. The release is as private, but less "
-    "accurate, and useless if fewer than half of the ranks are kept. Make the summary with a larger capacity."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +135,12 @@ class Source:
 def _kept(stats: Any, capacity: int, ranks: int, *, forget: bool) -> Any:
     """Return stats that are known; warn if a noise could use more ranks, which depends on public numbers."""
     if stats.capacity is not None and ranks > capacity:
-        warn_caller(_TOO_MANY_RANKS.format(ranks, capacity), UserWarning)
+        warn_caller(
+            f"A release at this epsilon uses {ranks} ranks, but the summary keeps {capacity}. The release "
+            "is as private, but less accurate, and useless if fewer than half of the ranks are kept. Make "
+            "the summary with a larger capacity.",
+            UserWarning,
+        )
     return stats
 
 

@@ -17,11 +17,6 @@ import numpy as np
 from dp_metrics._packages import import_extra
 from dp_metrics.inputs.options import MAX_FLOAT, ByName, check_confidence, check_flag, own_error_state
 
-_BIAS = (
-    "Usually too {} if a few records make up much of {}: what these add is clipped. With heavy tails "
-    "(Student's law with 3 degrees of freedom) a mean square comes out about {:g} % too low."
-)
-
 
 def usual_bias(share: float, *, rises: bool = True) -> str | None:
     """Return in words which way a result errs, given what share of a mean is missing.
@@ -36,7 +31,11 @@ def usual_bias(share: float, *, rises: bool = True) -> str | None:
     if not share:
         return None
     way, of_what = ("low", "it") if rises else ("high", "the squared error in it")
-    return _BIAS.format(way, of_what, float(f"{100 * share:.1g}"))
+    return (
+        f"Usually too {way} if a few records make up much of {of_what}: what these add is clipped. With "
+        "heavy tails (Student's law with 3 degrees of freedom) a mean square comes out about "
+        f"{float(f'{100 * share:.1g}'):g} % too low."
+    )
 
 
 def named(facts: ByName) -> str:

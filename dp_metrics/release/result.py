@@ -185,12 +185,6 @@ class Monotone:
         return Limits(lower, upper, note) if self.rises else Limits(upper, lower, note)
 
 
-_NOTHING_KNOWN = (
-    "Mostly noise: all of it may be noise. Conclude nothing from it. If it is far below 1, give a public cap "
-    "or pass numbers in a smaller unit."
-)
-
-
 def nothing_known(result: AnyResult) -> str | None:
     """Return what to say if some number of a result, at least 0, has no limit with the confidence `SHOWN`."""
     for part in result.parts:
@@ -200,7 +194,10 @@ def nothing_known(result: AnyResult) -> str | None:
             lower, upper, _ = part.limits(1 - SHOWN)
             # of counts, which are several numbers, upper limits are finite
             if np.max(lower, initial=0.0) <= 0 and np.min(upper, initial=np.inf) >= MAX_FLOAT:
-                return _NOTHING_KNOWN
+                return (
+                    "Mostly noise: all of it may be noise. Conclude nothing from it. If it is far below 1, "
+                    "give a public cap or pass numbers in a smaller unit."
+                )
     return None
 
 

@@ -209,7 +209,7 @@ OTHER_VERSION = (
 )
 _SCHEMA, _VERSION = "dp_metrics.release", 2
 _DIGEST = "sha256:"
-_NUMBER, _TOTAL, _PERSONS = "number of records", "total weight", "number of persons"
+_NUMBER = "number of records"
 
 
 @dataclass(frozen=True)
@@ -306,8 +306,8 @@ def public_totals(n: int, weight: int | None = None, persons: int | None = None)
     """
     public: dict[str, Any] = {_NUMBER: n}
     if weight is not None:
-        public[_TOTAL] = Fraction(weight, 1 << UNIT_BITS)
-    return public if persons is None else {**public, _PERSONS: persons}
+        public["total weight"] = Fraction(weight, 1 << UNIT_BITS)
+    return public if persons is None else {**public, "number of persons": persons}
 
 
 def _digest(numbers: Array, dtype: str) -> str:
