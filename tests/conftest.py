@@ -1,6 +1,8 @@
+import locale
 import math
 import os
 import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -55,6 +57,22 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("reproducible")
+
+
+@pytest.fixture(scope="session")
+def german_locale(tmp_path_factory):
+    """Return a folder of locales: one has decimal commas, and is made here where the C library can."""
+    folder, usual = tmp_path_factory.mktemp("locales"), locale.setlocale(locale.LC_ALL)
+    if shutil.which("localedef"):
+        command = ["localedef", "-i", "de_DE", "-f", "UTF-8", folder / "de_DE.UTF-8"]
+        subprocess.run(command, capture_output=True, check=False)
+    if not any(folder.iterdir()):
+        try:  # others have it
+            locale.setlocale(locale.LC_ALL, "de_DE.UTF-8")
+            locale.setlocale(locale.LC_ALL, usual)
+        except locale.Error:
+            pytest.skip("there is no German locale, and none can be made")
+    return str(folder)
 
 
 @pytest.fixture(scope="module")

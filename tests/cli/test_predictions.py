@@ -432,15 +432,11 @@ def test_a_first_line_that_may_be_a_record_is_not_shown(refused):
 
 
 @pytest.fixture
-def decimal_commas():
+def decimal_commas(german_locale, monkeypatch):
     """Let C write numbers with decimal commas, as a program may have asked it to."""
     kept = locale.setlocale(locale.LC_ALL)
-    for name in ("de_DE.UTF-8", "fr_FR.UTF-8", "es_ES.UTF-8", "de_DE"):
-        with contextlib.suppress(locale.Error):
-            locale.setlocale(locale.LC_ALL, name)
-            break
-    else:
-        pytest.skip("no locale with decimal commas is installed")
+    monkeypatch.setenv("LOCPATH", german_locale)
+    locale.setlocale(locale.LC_ALL, "de_DE.UTF-8")
     yield
     locale.setlocale(locale.LC_ALL, kept)
 

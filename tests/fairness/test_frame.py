@@ -16,6 +16,7 @@ import pytest
 from cases import each_way
 from frames import BY, LABELS, MAE, PRED, PROBA, N, Y
 from helpers import NoEntropy, frame_loss, kind_of, loop_over, seeded
+from matplotlib.figure import Figure
 from sklearn import metrics as sk
 
 import dp_metrics as dp
@@ -328,13 +329,12 @@ def test_the_plan_of_a_frame_is_public(name, way):
 
 
 def test_groups_are_drawn_with_the_limits_of_their_noise():
-    figure = pytest.importorskip("matplotlib.figure")
     rng, groups = np.random.default_rng(0), ["a", "b", "$c^$"]
     group = np.array(groups)[rng.choice(3, 2000, p=[0.5, 0.495, 0.005])]
     y = (rng.random(2000) < 0.5).astype(int)
     options = {"y": y, "by": group, "group_labels": groups, "epsilon": 1.0, "random_state": seeded()}
     made = frame({"recall": "recall", "error": dp.private_mae}, y * (rng.random(2000) < 0.8), **options)
-    axes, limits = made.plot("recall", figure.Figure().subplots()), made.noise_interval("recall")
+    axes, limits = made.plot("recall", Figure().subplots()), made.noise_interval("recall")
     axes.figure.draw_without_rendering()  # raises where a label is read as a wrong formula
     bars = {round(bar.get_y() + bar.get_height() / 2): bar for bar in axes.patches}
     (whiskers,) = axes.collections
@@ -342,11 +342,11 @@ def test_groups_are_drawn_with_the_limits_of_their_noise():
         assert bars[place].get_width() == pytest.approx(made.by_group[name]["recall"])
         assert bool(bars[place].get_hatch()) == (made.note[name]["recall"] is not None) == (place == 2)
         assert tuple(whiskers.get_segments()[place][:, 0]) == pytest.approx(tuple(limits[name]))
-    axes = made.plot("error", figure.Figure().subplots())  # its limits are endless
+    axes = made.plot("error", Figure().subplots())  # its limits are endless
     assert np.isfinite(axes.get_xlim()).all()
     # no bar of a group that is publicly empty
     of_one = {"by": ["a"] * N, "group_labels": ["a", "b"], "membership": "public"}
-    assert len(frame(MAE, **of_one).plot(ax=figure.Figure().subplots()).patches) == 1
+    assert len(frame(MAE, **of_one).plot(ax=Figure().subplots()).patches) == 1
 
 
 def test_the_labels_of_a_frame_know_the_positive_one():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cases import RELATIONS
 from helpers import all_of_scores, loop_over, seeded
+from matplotlib.figure import Figure
 from scipy.special import expit
 
 import dp_metrics as dp
@@ -137,11 +138,10 @@ def test_edges_within_the_unit_interval_leave_scores_outside_where_they_are():
 
 
 def test_bars_are_as_wide_as_mean_scores_are_unknown():
-    figure = pytest.importorskip("matplotlib.figure")
     released = table_of(*drawn("overconfident, few at one end", 20_000, 0))
     soft = curve_of(*drawn("overconfident, few at one end", 5000, 0), 0).band()
     for band in (released.calibration_band(), released.calibration_band(n_bins=3), soft):
-        bars = band.shade(figure.Figure().subplots(), color="C1")
+        bars = band.shade(Figure().subplots(), color="C1")
         left, right = band.prob_pred_range
         boxes = [bar.get_bbox().extents for bar in bars]
         np.testing.assert_allclose(boxes, np.c_[left, band.lower, right, band.upper], atol=1e-12)

@@ -6,13 +6,13 @@ import inspect
 import numpy as np
 import pytest
 from helpers import all_of_labels, all_of_scores, beta_scores, loop_over, seeded
+from matplotlib.figure import Figure
 from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, RocCurveDisplay
 
 from dp_metrics.metrics import _pictures
 from dp_metrics.metrics._pictures import COLOURS
 
-figure = pytest.importorskip("matplotlib.figure")
 Y, SCORE = beta_scores(2000)
 DISPLAYS = {
     "roc": RocCurveDisplay,
@@ -22,7 +22,7 @@ DISPLAYS = {
 
 
 def axes_of():
-    return figure.Figure(figsize=(4, 3.4), layout="constrained").subplots()
+    return Figure(figsize=(4, 3.4), layout="constrained").subplots()
 
 
 def released(n=2000, epsilon=1.0, bins=None, **how):

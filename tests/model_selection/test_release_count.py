@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import sklearn
+import xgboost
 from helpers import loop_over
 from scipy import stats
 from sklearn.base import clone
@@ -168,7 +169,6 @@ def test_a_threshold_is_not_tuned_at_a_price_for_each(accountant):
 
 
 def xgboost_model(accountant, **options):
-    xgboost = pytest.importorskip("xgboost")
     metric = partial(dp.private_mae, epsilon=0.1, accountant=accountant)
     metric.__name__ = "private_mae"
     return xgboost.XGBRegressor(eval_metric=metric, disable_default_eval_metric=True, n_jobs=1, **options)

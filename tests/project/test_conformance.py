@@ -10,13 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.metrics.tests import test_common as common
 
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
-
-common = pytest.importorskip(
-    "sklearn.metrics.tests.test_common", reason="scikit-learn came without its tests"
-)
 
 EPSILON = 1e12
 ORIGINALS = dict(common.ALL_METRICS)
