@@ -298,8 +298,12 @@ def coverage(n, rate, shares):
 @pytest.mark.parametrize(
     ("n", "rate"),
     [
-        *((100, rate) for rate in (0.1, 0.3, 1.0, 3.0)),
-        *(pytest.param(1000, rate, marks=pytest.mark.slow) for rate in (0.1, 3.0)),
+        (100, 0.1),
+        (100, 1.0),
+        *(
+            pytest.param(*pair, marks=pytest.mark.slow)
+            for pair in ((100, 0.3), (100, 3.0), (1000, 0.1), (1000, 3.0))
+        ),
     ],
 )
 def test_coverage_is_exact(n, rate):
@@ -355,7 +359,7 @@ def first_place(law, n, mean, side):
 
 
 @pytest.mark.gate
-@loop_over("epsilon", [0.3, 1.0, 3.0])
+@loop_over("epsilon", [0.3, 3.0])
 @pytest.mark.parametrize(
     ("name", "n"),
     [

@@ -14,7 +14,7 @@ from types import CodeType, FunctionType, ModuleType
 
 import numpy as np
 import pytest
-from cases import ADD_OR_REMOVE, CALLS, REPLACE, RULES, made_for, records, variations, varied_data
+from cases import ADD_OR_REMOVE, CALLS, REPLACE, made_for, records, variations, varied_data
 from helpers import loop_over, seeded, system_of
 
 from dp_metrics import private_evaluate
@@ -22,6 +22,7 @@ from dp_metrics.analysis.auditing import AUDITED
 from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.models import NamedColumns
 from dp_metrics.inputs.options import Relation
+from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.mechanisms._laws import ApproximateLaw, GeometricLaw
 from dp_metrics.mechanisms.comparators import LaplaceLaw
 from dp_metrics.mechanisms.hazard import HazardLaw
@@ -169,7 +170,7 @@ def test_a_result_leads_to_no_record(call):
     """Nor do the noises in it: that neighbours have the same of both, `tests/test_replay.py` says."""
     data = records(call.name, N)
     held = recognisable(data)
-    for mechanism in filter(call.is_served, RULES):
+    for mechanism in filter(call.is_served, ("default", *MECHANISMS)):
         with warnings.catch_warnings(), system_of(seeded()):
             warnings.simplefilter("ignore", UserWarning)
             result = call.release(data, mechanism, epsilon=1)
