@@ -408,20 +408,6 @@ def loop_over(names: str | Sequence[str], values: Iterable[Any]) -> Callable[[An
     return decorate
 
 
-BAD_OPTIONS = {
-    "epsilon": [0, math.nan, "1", -1, math.inf, None, True, [1], 10**400],
-    "bounds": [
-        (1, 0), (0, math.nan), 3.0, (0, 0), (0, math.inf), (-math.inf, 0), (0,), (0, 1, 2), "01", [[0, 1]],
-    ],
-    "max_loss": [0, math.nan, "3", -1, math.inf, [3], True],
-    "edges": [[0, 1], [0, 2, 1], [0, math.nan, 1], "abc", [0, 1, math.inf], [[0, 1, 2]], 3],
-    "bins": [0, 3, "8", 256, 8.5, True, -8],
-    "n_bins": [0, 1.5, True, 1001, None],
-    "labels": [["a"], "ab", [0, 0], 3],
-}  # fmt: skip
-"""Values of public options that every metric with such an option refuses; three are tried on each metric."""
-
-
 def objects(values: Sequence[Any]) -> np.ndarray:
     """Return values in an array of objects, none of which NumPy takes apart."""
     return np.fromiter(values, dtype=object, count=len(values))

@@ -9,7 +9,6 @@ import gc
 import pickle
 import warnings
 from dataclasses import replace
-from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
 import numpy as np
@@ -36,7 +35,6 @@ from dp_metrics.release.release import PreparedQuery, prepared_releases
 from dp_metrics.sensitivity.exact import VarianceAggregate
 from dp_metrics.sensitivity.output_bounds import Extremes, OutputBounds
 
-ROOT = Path(__file__).parents[2]
 PRIVATE = (
     Records, NamedColumns, Source, PreparedQuery, MeanStats, Stats,
     OutputBounds, Extremes, HazardLaw, LaplaceLaw, GeometricLaw,
