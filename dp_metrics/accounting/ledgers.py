@@ -195,6 +195,7 @@ _WITHOUT_PATH = (
     "A PrivacyAccountant without a path cannot {}, because every process would spend the whole budget again; "
     "pass path= to PrivacyAccountant to share one budget between processes."
 )
+_NO_BUDGET = " The best_estimator_ of a fitted search holds no budget, and can be pickled alone."
 _COLUMNS = "time, label, epsilon, mechanism, neighboring"
 _TABLES = (
     "CREATE TABLE budget (identity TEXT, total TEXT, spent TEXT)",
@@ -417,7 +418,7 @@ class Ledger:
 
     def __getstate__(self) -> ByName:
         if self.path is None:
-            reason = _WITHOUT_PATH.format("be pickled")
+            reason = _WITHOUT_PATH.format("be pickled") + _NO_BUDGET
             # a tool with several processes adds its own error behind, and Python shows the first cause first
             raise TypeError(reason) from TypeError(reason)
         one = self._session

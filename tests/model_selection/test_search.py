@@ -758,6 +758,13 @@ def test_clones_and_pickles_share_the_budget(tmp_path):
     assert accountant.spent == 6.0
 
 
+def test_what_a_search_found_is_pickled_without_a_budget_in_memory():
+    fitted = make_search(accountant=dp.PrivacyAccountant(3.0)).fit(**split())
+    with pytest.raises(TypeError, match=r"pass path= to .*best_estimator_ .* can be pickled"):
+        pickle.dumps(fitted)
+    assert repr(pickle.loads(pickle.dumps(fitted.best_estimator_))) == repr(fitted.best_estimator_)
+
+
 def test_inside_cross_validation_each_search_and_each_score_is_paid():
     accountant = dp.PrivacyAccountant(100.0)
     with sklearn.config_context(enable_metadata_routing=True):
