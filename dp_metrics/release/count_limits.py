@@ -394,7 +394,8 @@ _DROPPED = 1e-7  # probability of all noise that a table leaves out
 _OF_DROPPED = 1e-3  # part of a tiny miss that is for it
 _ROUNDING = 1e-12  # the probabilities of a table add up to 1 but for this
 _LARGEST_REACH = 5_000  # beyond, there are too many numbers of records to ask for
-_LARGEST_TABLE = 1 << 18  # beyond, the law of a sum takes too long
+_LARGEST_TABLE = 1 << 16  # beyond, at an epsilon of a thousandth, the laws of a page take too long
+_SURELY_LESS = 0.49  # than the probability of half of all noises in a table
 _FINEST_REACH = 512  # a table of noises to this reach on either side takes 8 MB; beyond, it has blocks
 _MOST_COUNT = 1 << 50  # floats tell larger numbers apart no more
 _MOST_RECORDS = 1e8  # from here on noise matters little, and laws of counts take long
@@ -583,6 +584,7 @@ def noisy_ratio(
     return NoisyRatio(in_a, in_b, (len(a), len(b)), rates, rest, of_all, weights)
 
 
+@lru_cache(maxsize=16)  # of a and b exchanged, and often of another pair, they are the same
 def _law_of_sum(cells: int, rate: Fraction, reach: int) -> Floats:
     """Return the law of the sum of so many independent two-sided geometric noises on -reach, ..., reach."""
     places = np.arange(-reach, reach + 1)
@@ -645,6 +647,8 @@ def _noise_quantile(ratio: NoisyRatio, miss: float) -> float:
     t) is at most the miss. The limit is the next R of the table, so that it is a ratio of counts to the last
     bit.
     """
+    if ratio.a <= ratio.slack and miss < _SURELY_LESS:  # at least half of the noises leave nothing of a
+        return 0.0
     table, width = ratio.table(), 2 * ratio.slack + 1
     blocks = len(table.law) // 2
     goal, b = miss - ratio.dropped - _ROUNDING, max(ratio.b, 0)

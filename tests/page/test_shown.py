@@ -312,3 +312,15 @@ def test_ranges_of_the_noise_alone_say_so_and_means_say_which_way_they_err():
     assert errs["mse"] == errs["rmse"] == "Usually too low [2]"
     assert errs["r2"] == "Usually too high [3]"
     assert list(ways.notes[1:]) == [page["mse"].bias, page["r2"].bias]
+
+
+@loop_over("epsilon", [0.004, 0.002])
+def test_a_page_that_is_all_noise_takes_no_longer(epsilon, monkeypatch):
+    """The laws of its noises are as wide as epsilon is small: they are computed as far as pages need them."""
+    sizes, transform = [], np.fft.rfft
+    monkeypatch.setattr(np.fft, "rfft", lambda law: sizes.append(law.size) or transform(law))
+    split = {"labels by group": 1, "scores": 1, "scores by group": 1}
+    groups = {"sensitive_features": [0], "group_labels": [0, 1]}
+    page = dp.private_evaluate([1], y_score=[0.7], labels=[0, 1], epsilon=epsilon, split=split, **groups)
+    assert "too noisy to tell" in page.to_html()
+    assert sum(sizes) < 100 * 2**20  # some seconds
