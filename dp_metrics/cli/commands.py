@@ -19,13 +19,12 @@ from typing import Any
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli import CommandError, files, tell
+from dp_metrics.cli import CommandError, Parser, files, tell
 from dp_metrics.cli.demonstration import add_data, demonstrate, writable
 from dp_metrics.cli.files import Column, Columns, Predictions
 from dp_metrics.cli.show import add_limits, add_payer, opened_budget, printed, refusals, show
 from dp_metrics.cli.words import (
     SEVERAL,
-    Parser,
     add_option,
     add_options,
     flag,

@@ -14,9 +14,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from dp_metrics.cli import CommandError
+from dp_metrics.cli import CommandError, Parser
 from dp_metrics.cli.show import say, table
-from dp_metrics.cli.words import SEVERAL, Parser, add_option
+from dp_metrics.cli.words import SEVERAL, add_option
 from dp_metrics.evaluation import population, reproduce
 from dp_metrics.evaluation.datasets import EMBEDDED, Dataset, get_dataset, load_dataset
 from dp_metrics.evaluation.engine import ERROR_CAP, ResultRow, Study

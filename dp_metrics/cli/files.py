@@ -27,8 +27,8 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 
 from dp_metrics._packages import import_extra
-from dp_metrics.cli import CommandError, Refusal
-from dp_metrics.cli.words import BOOLEANS, COLUMNS, MISSING, Parser, add_option, label_reader
+from dp_metrics.cli import CommandError, Parser, Refusal
+from dp_metrics.cli.words import BOOLEANS, COLUMNS, MISSING, add_option, label_reader
 from dp_metrics.inputs.arrays import ArgumentShape, Shape
 from dp_metrics.inputs.models import NamedColumns
 from dp_metrics.inputs.options import Array, ByName, did_you_mean

@@ -10,9 +10,9 @@ from itertools import product
 from dp_metrics._packages import import_extra
 from dp_metrics.analysis import auditing
 from dp_metrics.analysis.planning import plan_release
-from dp_metrics.cli import CommandError
+from dp_metrics.cli import CommandError, Parser
 from dp_metrics.cli.show import add_json, say, table
-from dp_metrics.cli.words import SEVERAL, Parser, add_option, add_options, epsilon, given, metrics_typed
+from dp_metrics.cli.words import SEVERAL, add_option, add_options, epsilon, given, metrics_typed
 from dp_metrics.inputs.options import ByName
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.release.stored import WEIGHTS

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from dp_metrics._packages import __version__
-from dp_metrics.cli import CommandError, Refusal, tell
-from dp_metrics.cli.words import Parser
+from dp_metrics.cli import CommandError, Parser, Refusal, tell
 
 _COMMANDS = {
     "score": ("commands", "release a private metric of your own predictions, from a CSV or Parquet file"),

@@ -13,8 +13,8 @@ import numpy as np
 
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.accounting.ledgers import Ledger
-from dp_metrics.cli import CommandError, Refusal, tell
-from dp_metrics.cli.words import SEVERAL, Parser, add_option, epsilon, given
+from dp_metrics.cli import CommandError, Parser, Refusal, tell
+from dp_metrics.cli.words import SEVERAL, add_option, epsilon, given
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.options import ByName, Function, Relation
 from dp_metrics.page.page import PrivateEvaluation

@@ -12,9 +12,9 @@ from argparse import SUPPRESS, ArgumentError, ArgumentParser, ArgumentTypeError,
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any
 
-from dp_metrics.cli import CommandError
+from dp_metrics.cli import CommandError, Parser
 from dp_metrics.inputs.options import ByName, Function
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.release.stored import RECORDS, WEIGHTS
@@ -39,19 +39,6 @@ COLUMNS = RECORDS | {*WEIGHTS}
 _NEVER = frozenset(
     ("group_labels", "accountant", "random_state", "dry_run", "epsilon", "spend_name", "progress")
 )
-
-
-class Parser(ArgumentParser):
-    """The parser of a command, which knows all that was typed: on that depends which options there are."""
-
-    def __init__(self, words: Sequence[str] = (), **settings: Any) -> None:
-        super().__init__(**settings)
-        self.words = words
-        self._negative_number_matcher = re.compile(r"-\.?\d")  # of Python 3.14: -1e6 is no option
-
-    def error(self, message: str) -> NoReturn:
-        """Raise for what was typed in a wrong way."""
-        raise CommandError(f"{message} (see {self.prog} --help)")
 
 
 # Options

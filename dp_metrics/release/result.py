@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -364,7 +364,7 @@ class Result(Generic[Value_co]):
         return tuple(noise.told(output) for noise, output in self._drawn())
 
     @cached_property
-    def drawn(self) -> ByName:
+    def drawn(self) -> Mapping[str, Any]:
         """What else was drawn, by its name."""
         counts = [output.noisy_n for output in self.outputs if output.noisy_n is not None]
         drawn: dict[str, Any] = {"count": counts[0]} if counts else {}
@@ -407,7 +407,7 @@ class Result(Generic[Value_co]):
         return next((one for one in told if one is not None), None)
 
     @property
-    def deployment(self) -> ByName | None:
+    def deployment(self) -> Mapping[str, Any] | None:
         """The guarantee in the words of the OpenDP Deployments Registry."""
         # The names and the values "Pure DP" and "Central" are those of schemas/deployments-schema.yaml in its
         # data repository, opendp/deployments-registry-data, as of July 2026. What only the owner of the data
