@@ -552,7 +552,7 @@ class PrivateMetricFrame:
         TypeError
             If the values of groups cannot be compared.
         """
-        return self._intervals(True, metric, of, confidence, sure, simultaneous)
+        return self._intervals(metric, of, confidence, sure, simultaneous, of_people=True)
 
     def noise_interval(
         self,
@@ -593,10 +593,17 @@ class PrivateMetricFrame:
         TypeError
             If the values of groups cannot be compared.
         """
-        return self._intervals(False, metric, of, confidence, sure, simultaneous)
+        return self._intervals(metric, of, confidence, sure, simultaneous, of_people=False)
 
     def _intervals(
-        self, of_people: bool, metric: str | None, of: Any, confidence: float, sure: bool, simultaneous: bool
+        self,
+        metric: str | None,
+        of: Any,
+        confidence: float,
+        sure: bool,
+        simultaneous: bool,
+        *,
+        of_people: bool,
     ) -> Any:
         asked, what = PopulationQuestion.of("", confidence, sure), check_what(of, self._groups)
         chosen = self._entries if metric is None else {metric: self._entry(metric)}

@@ -109,16 +109,16 @@ def sections_of(page: PageFacts) -> Iterator[Section]:
     if page.verdicts is not None:
         yield Section("Requirements", _REQUIRED, [_required(page.verdicts, page)])
     yield Section(page_numbers.HOW_GOOD, _HOW_GOOD, [*_of_everybody(page)])
-    more: list[Table] = []
+    together: list[Table] = []
     if groups := of_groups(page):
         features = list(dict.fromkeys(one.feature for one in groups))
         alone = [one for one in features if one is not None] or features  # groups of all together are details
         yield Section(page_numbers.FOR_WHOM, _WHOM, _by_features(alone, groups, page))
-        more = _by_features([one for one in features if one not in alone], groups, page)
+        together = _by_features([one for one in features if one not in alone], groups, page)
     if (compared := page.released.get(COMPARISON)) is not None:
         yield Section("Which is better", "", lines=_compared(compared, page))
     yield _cost(page)
-    if more := [*_of_noise(of_all(page)), *more, *_at_thresholds(page)]:
+    if more := [*_of_noise(of_all(page)), *together, *_at_thresholds(page)]:
         yield Section("More numbers", "", more)
     yield Section("Words", "", [_words(page)])
 
@@ -301,6 +301,7 @@ def _of_matrix(labels: ReleasedConfusion, page: PageFacts) -> Table:
     except ValueError:  # of persons with several records
         caption, times = _MATRIX, 1
         limits = labels.noise_interval("confusion_matrix", confidence=CONFIDENCE)
+        limits = replace(limits, estimate=labels.confusion_matrix())
     rows = [[str(name)] for name in names]
     for at, value in np.ndenumerate(limits.estimate):
         range_ = replace(limits, lower=limits.lower[at], upper=limits.upper[at])

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 from html import escape
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 
@@ -163,6 +163,13 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
     verdicts : Verdicts or None
         Whether the requirements that were stated before the spend are met; None where there are none.
     """
+
+    def with_budget(self, accountant: PrivacyAccountant | None) -> Self:
+        """Note what the budget has, and return the page."""
+        with suppress(OSError, ValueError):  # the file may have gone since: the page is paid for all the same
+            if accountant is not None:
+                self.budget = {"spent": accountant.spent, "remaining": accountant.remaining}
+        return self
 
     @cached_property
     def _rows(self) -> list[dict[str, Any]]:
@@ -693,10 +700,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
         division: EvaluationPlan = query_and_records()[-1]["plan"]
         return division
     page = release.answer(read, lambda told: PrivateEvaluation(**told, released_at=at))
-    if accountant is not None:
-        with suppress(OSError, ValueError):  # the file may have gone since: the page is paid for all the same
-            page.budget = {"spent": accountant.spent, "remaining": accountant.remaining}
-    return page
+    return page.with_budget(accountant)
 
 
 def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Number]:

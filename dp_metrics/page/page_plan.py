@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from operator import attrgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -490,7 +489,7 @@ def _limits_of_median(public: PageForm, _: str) -> Planned:
         confidence=1 - 0.05 / max(1, len(public.setting.requirements) * groups),
         reads=(partial(targets, columns=1), errors), name="The median absolute error", rank=rank,
     )  # fmt: skip
-    return _alone(public, query, "private_quantile_interval").then(attrgetter("value")), columns
+    return _alone(public, query, "private_quantile_interval").then(_value), columns
 
 
 def _scores(public: PageForm, by: str) -> Planned:
@@ -514,7 +513,11 @@ def _compared(public: PageForm, _: str) -> Planned:
     columns = ("y_true", TARGETS if is_regression else LABELS, "baseline")
     loss, options = ("mae", bounds) if is_regression else ("zero_one", {})
     query = comparison_query(loss, public.of(*columns), options, persons=public.persons)
-    return _alone(public, query, "private_compare").then(attrgetter("value")), columns
+    return _alone(public, query, "private_compare").then(_value), columns
+
+
+def _value(result: Result[Any]) -> Any:
+    return result.value
 
 
 def _of_metric(public: PageForm, by: str, name: str) -> Planned:
