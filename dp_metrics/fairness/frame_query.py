@@ -244,7 +244,7 @@ Prepared: TypeAlias = tuple[Records, Callable[[], list[Records]]]
 
 def _prepared(records: Records, *, groups: Groups) -> Prepared:
     coded = groups.coded(records)
-    return coded, cache(partial(by_group, coded, groups.size, groups.relation))
+    return coded, cache(partial(by_group, coded, groups))
 
 
 def _coded(prepared: Prepared) -> list[Records]:
@@ -255,7 +255,7 @@ def _of_places(prepared: Prepared, *, places: Sequence[int], with_all: bool = Fa
     """Return the records of the groups in these places, after those of all."""
     coded, each = prepared
     first = [coded.of_arguments(0, 1)] if with_all else []
-    return [*first, *(each()[place] for place in places)]
+    return first + [each()[place] for place in places]
 
 
 def _of_frame(
@@ -297,8 +297,8 @@ def _bins_of(query: Query) -> tuple[Any, ...]:
     """Return what metrics of scores must have in common to be read from one table."""
     table: Any = query.reading
     part: Any = query.quantities[0]
-    known, positive = table.classes.labels.known, table.classes.positive
-    return repr(known.tolist()), positive, part.columns, table.edges.tobytes()
+    classes = table.classes
+    return repr(classes.labels.known.tolist()), classes.positive, part.columns, table.edges.tobytes()
 
 
 def _of_scores(metric: FrameMetric, shape: Shape) -> Query | None:
@@ -419,16 +419,16 @@ def _undefined(query: Query, result: Result[Any]) -> Any:
 def _share_of_records(metric: FrameMetric, query: Query, shape: Shape, groups: Groups) -> Together:
     """Return the release of a share of the records: how many count, and how many do not."""
     result: Any = query.reading
-    confusion: Confusion = result.counts
+    confusion = result.counts
     if not result.is_share:
         confusion = replace(confusion, formula=_number, parts_of=None, no_limits=_NO_SHARE)
     if groups.sizes is not None:
         confusion = replace(confusion, formula=partial(_unless_empty, formula=confusion.formula))
     place = int(np.argmin(confusion.layout.good))  # stored frames count the others first
     layout = right_or_wrong(place)
-    confusion, count = replace(confusion, layout=layout), partial(_last_first, part=query.quantities[0])
+    count = partial(_last_first, part=query.quantities[0])
     table = Query((TableOf(layout.cells, True, count, shape.units),), query.reader)
-    return _table(table, [(metric, confusion)], shape, groups)
+    return _table(table, [(metric, replace(confusion, layout=layout))], shape, groups)
 
 
 _NO_SHARE = "A number of records has no limits by group: release the share of them, with normalize=True."
@@ -455,26 +455,25 @@ def _table(query: Query, members: Members, shape: Shape, groups: Groups) -> Toge
     The query counts the records of a group. Of each metric comes what makes it of the counts.
     """
     part: Any = query.quantities[0]
-    of_group, number = Query((replace(part, groups=1),), query.reader), groups.size
+    of_group = Query((replace(part, groups=1),), query.reader)
     combine = partial(_of_table, members=members, groups=groups)
     if groups.sizes is not None:
         shares = (Share(of_group, Fraction(1), groups.relation, _FRAME),) * len(groups.places)
         return Together(shares, partial(_of_places, places=groups.places), combine)
-    count, cells = partial(_counts_by_group, query=of_group, groups=number), part.cells * number
+    count, cells = partial(_counts_by_group, query=of_group, groups=groups), part.cells * groups.size
     if part.finest is not None:  # whose columns are merged: in one run
         ((size, weight),) = part.cells
-        cells = ((size * number, weight),)
-    table = replace(part, cells=cells, find=count, groups=number)
+        cells = ((size * groups.size, weight),)
+    table = replace(part, cells=cells, find=count, groups=groups.size)
     # records with their groups, of which the query of a group reads the rest
     of_all = Query((table,), identity)
     return Together((Share(of_all, Fraction(1), shape.relation, _FRAME),), _coded, combine)
 
 
-def _counts_by_group(coded: Records, *, query: Query, groups: int) -> NDArray[np.int64]:
+def _counts_by_group(coded: Records, *, query: Query, groups: Groups) -> NDArray[np.int64]:
     """Return the table of each group, one below the other, as the query of one group counts it."""
     part: Any = query.quantities[0]
-    pieces = by_group(coded, groups, Relation.ADD_OR_REMOVE_ONE)
-    return np.concatenate([part.find(query.reader(piece)) for piece in pieces])
+    return np.concatenate([part.find(query.reader(piece)) for piece in by_group(coded, groups)])
 
 
 def _of_table(results: Sequence[Result[Any]], *, members: Members, groups: Groups) -> Told:
@@ -576,10 +575,10 @@ def margin_of(result: FrameResult, feature: int) -> FrameResult:
     ValueError
         If a metric is not read from counts of labels.
     """
-    (entries, sizes, relation), together = result, dict[Hashable, list[Hashable]]()
+    (entries, sizes, relation), together = result, defaultdict[Hashable, list[Any]](list)
     groups: Any = next(iter(entries.values())).groups
     for group in groups:
-        together.setdefault(group[feature], []).append(group)
+        together[group[feature]].append(group)
     if sizes is not None:
         sizes = {label: sum(map(sizes.__getitem__, some)) for label, some in together.items()}
     margins = {
@@ -593,8 +592,7 @@ def _margin(entry: Entry, groups: Sequence[Hashable]) -> FrameCell:
     """Return the cell of several groups together."""
     cells = [entry.groups[group] for group in groups]
     known = [one.result for one in cells if one.result is not None]
-    made = [one.reading for one in known]
-    if not all(isinstance(one, Confusion) for one in made):
+    if not all(isinstance(one.reading, Confusion) for one in known):
         raise ValueError(
             f"{entry.metric} of several groups together is not told: that is for metrics of labels. Ask for "
             "a frame with one of the features."
@@ -602,7 +600,7 @@ def _margin(entry: Entry, groups: Sequence[Hashable]) -> FrameCell:
     if not known:
         return cells[0]
     n = None if known[0].n is None else sum(one.n for one in known)
-    return _cell_of_groups(known, made[0], n)
+    return _cell_of_groups(known, known[0].reading, n)
 
 
 def _result_of_each(results: Sequence[Result[Any]], groups: Groups) -> list[Result[Any] | None]:

@@ -110,14 +110,14 @@ class Groups:
         return replace(self, sizes=tuple(np.bincount(codes, minlength=self.size).tolist()))
 
 
-def by_group(coded: Records, groups: int, relation: Relation) -> list[Records]:
+def by_group(coded: Records, groups: Groups) -> list[Records]:
     """Return the `coded` records of each group, in their order, without the place of the group.
 
     Their number is private where membership is, even if that of all records is public.
     """
-    pairs, codes = replace(coded.of_arguments(0, 1), relation=relation), coded.arrays[2]
-    short = codes.astype(np.uint16) if groups <= _SHORT else codes  # faster to sort, by their digits
-    order, ends = np.argsort(short, kind="stable"), np.cumsum(np.bincount(codes, minlength=groups))
+    pairs, codes = replace(coded.of_arguments(0, 1), relation=groups.relation), coded.arrays[2]
+    short = codes.astype(np.uint16) if groups.size <= _SHORT else codes  # faster to sort, by their digits
+    order, ends = np.argsort(short, kind="stable"), np.cumsum(np.bincount(codes, minlength=groups.size))
     return [
         replace(
             pairs,
