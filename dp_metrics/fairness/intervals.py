@@ -33,7 +33,6 @@ Pair: TypeAlias = tuple[Hashable, Hashable]
 Gap: TypeAlias = tuple[float, float]
 
 _WHAT = ("groups", "overall", "difference", "ratio")
-_ALONE = "It holds with this confidence for itself, not at once with those of other groups."
 
 
 def check_what(of: Any, groups: Sequence[Hashable]) -> "str | Pair":
@@ -147,7 +146,8 @@ class GroupLimits:
         """Return whether the intervals hold at once."""
         if self.together:
             return f"All {self.together} intervals hold at once with this confidence."
-        return _ALONE if len(self.results) > 1 else ""
+        alone = "It holds with this confidence for itself, not at once with those of other groups."
+        return alone if len(self.results) > 1 else ""
 
     def of_gap(self, of: "str | Pair") -> Interval:
         """Return the interval of a gap, with what else is to be said of it; see `ends`."""

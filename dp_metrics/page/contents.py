@@ -30,7 +30,6 @@ from dp_metrics.release.released import APPROXIMATE, CONFIDENCE, Interval, Numbe
 
 _NONE, NOISE = "none", "noise"
 _WIDER = 1.05  # less is not worth a word
-_ONLY_RECORDS = "About these records only, not about all people like these."
 
 _HOW_GOOD = (
     "What was released of all records, with ranges among all people like these, noise and chance included, "
@@ -45,13 +44,6 @@ _WHOM = (
 _REQUIRED = (
     "Set with the spend, before anything was known of the records. Each is about all people like these; all "
     'verdicts but "cannot tell" are right at once with 95 % confidence. Cannot tell is no pass.'
-)
-_CALIBRATION = "Share of positives by predicted probability: alike where a model is calibrated"
-_OF_THOUSAND = "Of 1,000 {} like these, by true label (rows) and predicted label; all ranges hold at once"
-_MATRIX = "Records by true label (rows) and predicted label, with the range of the noise"
-_NOISE_ALONE = "Noise alone: the exact numbers of these records lie here; of other people nothing follows"
-_AT_THRESHOLDS = (
-    "By other thresholds, from the counts of scores, which have noise of their own; none is advised"
 )
 
 
@@ -138,7 +130,7 @@ def _by_features(features: Sequence[int | None], groups: Sequence[Number], page:
             plain = [replace(one, metric=one.metric.removesuffix(EACH_ONCE)) for one in once]
             tables.append(_by("group", f"{caption}{EACH_ONCE}", plain))
     gaps = [one for one in groups if one.group is None and one.feature in features]
-    return [*tables, _overall(_DIFFERENCES, gaps, page)] if features else []
+    return [*tables, _overall("What may be concluded about differences", gaps, page)] if features else []
 
 
 def _required(found: Verdicts, page: PageFacts) -> Table:
@@ -159,7 +151,6 @@ def _required(found: Verdicts, page: PageFacts) -> Table:
 
 
 _MARKS = {PASS: "✓", FAIL: "✗", CANNOT_TELL: "?"}
-_DIFFERENCES = "What may be concluded about differences"
 
 
 def _overall(caption: str, numbers: Sequence[Number], page: PageFacts) -> Table:
@@ -233,7 +224,8 @@ def _of_noise(numbers: Sequence[Number]) -> Iterator[Table]:
         if _only(one) is None and limits is not None and page_numbers.is_told(one):
             rows.append([one.name, *page_numbers.text_of(one, limits)])
     if rows:
-        yield Table(_NOISE_ALONE, ["", "released", "range, 95 %"], rows)
+        caption = "Noise alone: the exact numbers of these records lie here; of other people nothing follows"
+        yield Table(caption, ["", "released", "range, 95 %"], rows)
 
 
 _THRESHOLDS = 3  # the limits of each take some time
@@ -250,7 +242,8 @@ def _at_thresholds(page: PageFacts) -> Iterator[Table]:
         labels = scores.at_threshold(wanted)
         told, called = labels.numbers(), f"{labels.threshold:.3g}"
         rows[called] = [called, *(_with_range(told[name], notes, 0.0) for name in names)]
-    yield Table(_AT_THRESHOLDS, ["threshold", *names], [*rows.values()], notes)
+    caption = "By other thresholds, from the counts of scores, which have noise of their own; none is advised"
+    yield Table(caption, ["threshold", *names], [*rows.values()], notes)
 
 
 def _by(
@@ -290,16 +283,22 @@ def _of_everybody(page: PageFacts) -> Iterator[Table]:
             for at, value, low, high in zip(*(one.tolist() for one in columns), strict=True):
                 share = Number("", value, "", _people=partial(Interval, low, high, about=band.about))
                 rows.append([f"{at:.2f}", _with_range(share, [], 1.0)])
-            yield Table(_CALIBRATION, ["predicted", "share of positives"], rows)
+            caption = "Share of positives by predicted probability: alike where a model is calibrated"
+            yield Table(caption, ["predicted", "share of positives"], rows)
 
 
 def _of_matrix(labels: ReleasedConfusion, page: PageFacts) -> Table:
     """Return how many of 1,000 have each two labels, or of these records where no more can be told."""
-    names, caption, times = labels.labels.tolist(), _OF_THOUSAND.format(words_of(page).units), 1000
+    names, times = labels.labels.tolist(), 1000
+    caption = (
+        f"Of 1,000 {words_of(page).units} like these, by true label (rows) and predicted label; all ranges "
+        "hold at once"
+    )
     try:
         limits = labels.population_interval("confusion_matrix", normalize="all", confidence=CONFIDENCE)
     except ValueError:  # of persons with several records
-        caption, times = _MATRIX, 1
+        caption = "Records by true label (rows) and predicted label, with the range of the noise"
+        times = 1
         limits = labels.noise_interval("confusion_matrix", confidence=CONFIDENCE)
         limits = replace(limits, estimate=labels.confusion_matrix())
     rows = [[str(name)] for name in names]
@@ -336,7 +335,8 @@ def _value(number: Number) -> str:
 
 def _only(number: Number) -> str | None:
     """Return what a range says that is not about all people."""
-    return _ONLY_RECORDS if page_numbers.is_of_records(number) else None
+    is_only = page_numbers.is_of_records(number)
+    return "About these records only, not about all people like these." if is_only else None
 
 
 def _cell(number: Number, text: str, scale: float | None = None) -> Cell:
@@ -398,19 +398,17 @@ def _cost(page: PageFacts) -> Section:
     lines = [("", page.summary[4])]
     if page.most_records > 1:
         public = f"how many {words.units} each {words.person_name} has, which is public; "
-    lines.append(("Not covered:", _NOT_COVERED.format(public=public, **vars(words))))
+    not_covered = (
+        f"what the page tells of every {words.person_name} alike, and would tell without you; the people on "
+        f"whose data the model was trained; {public}anything else that is published of these {words.units}."
+    )
+    lines.append(("Not covered:", not_covered))
     wider = times_as_wide(page.public, page.plan)
     if wider is not None and wider > _WIDER:
         lines.append(
             ("", f"The tables by group make ranges of all records about {100 * (wider - 1):.0f} % wider.")
         )
     return Section("Cost and promise", "", tables, lines)
-
-
-_NOT_COVERED = (
-    "what the page tells of every {person_name} alike, and would tell without you; the people on whose data "
-    "the model was trained; {public}anything else that is published of these {units}."
-)
 
 
 def _expected(part: PagePart, page: PageFacts) -> str:

@@ -237,10 +237,9 @@ def _some_number(page: PageFacts) -> str:
     for one in known:
         if page_numbers.shown_limits(one) is not None:
             return f"The {one.name} is {_about(one)}."
-    return _TOO_NOISY if known else "Nothing was released that tells how good the model is."
-
-
-_TOO_NOISY = "All is too noisy to tell how good the model is."
+    if known:
+        return "All is too noisy to tell how good the model is."
+    return "Nothing was released that tells how good the model is."
 
 
 def _for_whom(page: PageFacts) -> str:

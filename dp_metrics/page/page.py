@@ -123,10 +123,6 @@ def pictures_of(page: PageFacts) -> dict[str, Callable[[Any], Any]]:
     return pictures
 
 
-_SCHEMA = "dp_metrics.evaluation"
-_WITHIN = " The other record is of the same group: groups and their sizes are public."
-
-
 @own_error_state
 class PrivateEvaluation(PageFacts, Mapping[str, Number]):
     """The evaluation of a model with epsilon-differential privacy: a mapping of names to numbers, and a page.
@@ -302,7 +298,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         """Return all that the page says as lists, mappings, numbers and text; NaN and infinity are None."""
         words, compared = words_of(self), self.released.get(page_plan.COMPARISON)
         return {
-            "schema": _SCHEMA,
+            "schema": "dp_metrics.evaluation",
             "version": 2,
             "title": words.title,
             "description": words.data_description,
@@ -420,7 +416,8 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         by = dict.fromkeys(one["implementation"]["mechanisms"] for one in parts)
         whole["implementation"]["mechanisms"] = " ".join(by)
         if self.relation == Relation.WITHIN_GROUPS:
-            whole["privacy_loss"]["privacy_unit_details"] += _WITHIN
+            more = " The other record is of the same group: groups and their sizes are public."
+            whole["privacy_loss"]["privacy_unit_details"] += more
         return whole
 
 

@@ -265,10 +265,6 @@ def matrix_of(released: Mapping[str, Any]) -> ReleasedConfusion | None:
     return None if labels is None or labels.counts.matrix is None else labels
 
 
-_OUTSIDE = (
-    "{} has values outside [0, 1]: pass edges=[...], public edges of bins for such scores, and their "
-    "threshold."
-)
 MEDIAN_LIMITS = "median limits"
 """The release that limits the median absolute error; it has no number of its own."""
 _LEAST_OF_LIMITS = 50  # fewer records may have none, whatever epsilon is
@@ -380,7 +376,11 @@ class PageForm:
             places = np.argmax(probability_block(proba, name), axis=1)
         else:
             scores = labels_and_scores(pair, columns=columns, name=name).arrays[1]
-            of_unit = partial(probability_block, outside=_OUTSIDE.format(name))
+            outside = (
+                f"{name} has values outside [0, 1]: pass edges=[...], public edges of bins for such scores, "
+                "and their threshold."
+            )
+            of_unit = partial(probability_block, outside=outside)
             scores = (of_unit if setting.edges is None else float_block)(scores, name)
             is_positive = scores >= float(setting.threshold)
             places = np.where(is_positive, columns.positive, 1 - columns.positive)
@@ -620,10 +620,6 @@ def _between(laws: _Laws, numbers: float = 1) -> Callable[[float, float], tuple[
     return ends
 
 
-_ALONE = " Groups by each feature alone are larger: crossed=False."
-_MATRIX = "It would make recall and precision noisier: release it apart by private_confusion_matrix."
-
-
 def offered(public: PageForm) -> Iterator[Portion | Omission]:
     """Yield what a page could release, and what no page of this form can."""
     relation, most = public.shape.relation, public.shape.most_records
@@ -653,12 +649,14 @@ def _by_groups(
     public: PageForm, of: Callable[[Groups], Portion], plain: Portion | None = None
 ) -> Iterator[Portion]:
     """Yield what is released by group, or without groups; the first of several tells all records too."""
-    several = public.setting.crossed and len(public.setting.places("feature")) > 1
+    instead = ""
+    if public.setting.crossed and len(public.setting.places("feature")) > 1:
+        instead = " Groups by each feature alone are larger: crossed=False."
     for at, (by, groups) in enumerate(public.by.items()):
         one = of(groups)
         yield replace(
             one, name=f"{one.name} by {by}", about=f"{one.about} by {by}",
-            without=None if at else plain, instead=_ALONE if several else "",
+            without=None if at else plain, instead=instead,
         )  # fmt: skip
     if plain is not None and not public.by:
         yield plain
@@ -693,7 +691,8 @@ def _of_labels(public: PageForm) -> Iterator[Portion | Omission]:
     """Yield what is released of labels, scores and probabilities."""
     relation, kind, size = public.shape.relation, public.kind, public.labels.size
     if matrix_layout(size).good.size < size**2:
-        yield Omission(f"The confusion matrix of {size} labels", _MATRIX)
+        why = "It would make recall and precision noisier: release it apart by private_confusion_matrix."
+        yield Omission(f"The confusion matrix of {size} labels", why)
     yield from _counted(public, LABELS, "counts of true and predicted labels", (_SEVERAL, _LABELS_BY_GROUP))
     about = "counts of scores of either class"
     if kind == SCORES:

@@ -100,7 +100,6 @@ class Verdicts(dict[str, Verdict]):
 
 EACH = " in each group"
 _FORM = "requirements must be texts such as 'recall >= 0.8'."
-_PERCENT = "{!r} is from 0 to 1: a requirement of {:.15g} would be met always, or never. Nothing is spent."
 _NO_SHARES = frozenset((*IN_UNITS, OVER_EXPECTED, "r2", "brier score"))
 _TWICE = "There are two requirements of {!r}: ask for one, and check the other one later."
 
@@ -254,6 +253,9 @@ def needed_releases(
         raise RequirementError(f"{error} {left_out}".strip()) from None
     for name, (_, bound) in asked.items():
         if numbers[name].metric not in _NO_SHARES and not 0 <= bound <= 1:
-            raise RequirementError(_PERCENT.format(name, bound))
+            raise RequirementError(
+                f"{name!r} is from 0 to 1: a requirement of {bound:.15g} would be met always, or never. "
+                "Nothing is spent."
+            )
     needed = {numbers[name].release for name in asked}
     return frozenset(needed | {MEDIAN_LIMITS} if "median error" in needed else needed)

@@ -34,10 +34,6 @@ holds. Type
     {}, labels=[...], epsilon=...)  for labels, all that there may be, or
     {}, task="regression", epsilon=...)  for targets;
 probabilities are passed as y_proba=... or y_score=..."""
-_SEVERAL = (
-    "y_pred has several columns, but a record has one predicted label: pass probabilities as y_proba=..., "
-    "with a column for each label."
-)
 _TWO_TASKS = "task={!r} and {} contradict each other: there are labels, or there are targets."
 
 
@@ -330,7 +326,10 @@ def kinds_of(
     if task is None and not says:
         raise ValueError(if_open)
     if (columns.get("y_pred") or 1) > 1:
-        raise ValueError(_SEVERAL)
+        raise ValueError(
+            "y_pred has several columns, but a record has one predicted label: pass probabilities as "
+            "y_proba=..., with a column for each label."
+        )
     kinds = {name: _KEYWORDS[name] for name in columns}
     if "y_proba" in kinds:
         number = columns["y_proba"]
