@@ -14,6 +14,7 @@ from dp_metrics.inference.comparison import Comparison
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.page import page_numbers
 from dp_metrics.page.in_short import QUESTIONS, PageFacts, capital, of_all, of_groups, words_of
+from dp_metrics.page.page_numbers import Numbers
 from dp_metrics.page.page_plan import (
     COMPARISON,
     EACH_ONCE,
@@ -169,7 +170,7 @@ def _overall(caption: str, numbers: Sequence[Number], page: PageFacts) -> Table:
     return Table(caption, [*columns], [*zip(*columns.values(), strict=True)], notes, _scale(numbers, scale))
 
 
-def concluded(gap: Number, numbers: Mapping[str, Number]) -> str:
+def concluded(gap: Number, numbers: Numbers) -> str:
     """Return what may be concluded of the largest difference of groups in a metric."""
     limits = page_numbers.shown_limits(gap)
     if limits is None:
@@ -250,7 +251,6 @@ def _by(
     kind: str, caption: str, numbers: Sequence[Number], sizes: Mapping[Any, float] | None = None
 ) -> Table:
     """Return a table with a row for each label or group, and a column for each metric."""
-    metrics = list(dict.fromkeys(one.metric for one in numbers))
     notes: list[str] = []
     rows: dict[Any, dict[str, Number]] = {}
     for one in numbers:
@@ -259,8 +259,8 @@ def _by(
     for key, row in rows.items():
         named = " and ".join(map(str, key)) if isinstance(key, tuple) else str(key)
         size = [] if sizes is None else [f"{max(sizes[key], 0.0):,.0f}"]
-        cells.append([named, *size, *(_with_range(row[name], notes, scale) for name in metrics)])
-    columns = [kind, *([] if sizes is None else ["records"]), *metrics]
+        cells.append([named, *size, *(_with_range(one, notes, scale) for one in row.values())])
+    columns = [kind, *([] if sizes is None else ["records"]), *next(iter(rows.values()))]
     return Table(f"{caption}, with ranges of 95 %", columns, cells, notes, _scale(numbers, scale))
 
 

@@ -30,7 +30,7 @@ from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page import page_plan
 from dp_metrics.page.contents import Section, Table, concluded, sections_of
 from dp_metrics.page.in_short import SEEDED, PageFacts, check_words, in_digits, promise, words_of
-from dp_metrics.page.page_numbers import is_gap, is_told, numbers_of
+from dp_metrics.page.page_numbers import Numbers, is_gap, is_told, numbers_of
 from dp_metrics.page.page_plan import EvaluationPlan, PageForm
 from dp_metrics.page.requirements import Verdicts, checked, needed_releases, spelled
 from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Setting, given, names_of_features
@@ -700,7 +700,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     return page.with_budget(accountant)
 
 
-def rehearsed(public: PageForm, plan: EvaluationPlan) -> Mapping[str, Number]:
+def rehearsed(public: PageForm, plan: EvaluationPlan) -> Numbers:
     """Return the numbers of a page of this plan about one made-up record of the first group.
 
     They tell which there are, as all groups are named. No record is read for it, and what is drawn is thrown

@@ -4,20 +4,24 @@ A number has no more digits than its range supports, or is too noisy to tell.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from dp_metrics.fairness.frame import GAP, PrivateMetricFrame, group_in_words
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion, number_of
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED, ReleasedScores
 from dp_metrics.page import page_plan
+from dp_metrics.page.page_plan import Released
 from dp_metrics.page.setting import LABELS, Setting
 from dp_metrics.release.released import CONFIDENCE, Interval, Number
 from dp_metrics.release.result import Monotone, ReleasedNumbers, Result, only
 from dp_metrics.release.stored import NOT_STORED
+
+Numbers: TypeAlias = dict[str, Number]
+"""Numbers of a page by their names."""
 
 TOO_NOISY = "too noisy to tell"
 
@@ -205,7 +209,7 @@ A number is named by one of them, with " of " a label, " in " a group, or " diff
 """
 
 
-def numbers_of(setting: Setting, released: Mapping[str, Any]) -> dict[str, Number]:
+def numbers_of(setting: Setting, released: Released) -> Numbers:
     """Return the numbers that a page shows, by name and in their order."""
     numbers = [
         replace(_without_bounds(one, setting), release=release, section=one.section or HOW_GOOD)
@@ -239,7 +243,7 @@ def _below(confidence: float, *, limits: Callable[[float], Interval], most: floa
     return replace(found, upper=math.inf) if found.upper >= most * (1 - _ROUNDING) else found
 
 
-def _numbers_of(release: str, released: Mapping[str, Any], setting: Setting) -> Iterator[Number]:
+def _numbers_of(release: str, released: Released, setting: Setting) -> Iterator[Number]:
     """Return the numbers of what was released by this name."""
     told = released[release]
     if isinstance(told, ReleasedConfusion):

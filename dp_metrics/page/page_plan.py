@@ -46,6 +46,12 @@ from dp_metrics.release.result import Result
 Error: TypeAlias = Callable[[float, float], float]
 """Of an epsilon and a number of records, an expected error."""
 
+Range: TypeAlias = tuple[float, float]
+"""The lower and the upper end of a number."""
+
+Released: TypeAlias = Mapping[str, Any]
+"""What a page released, by the names of its plan."""
+
 
 @dataclass(frozen=True)
 class PagePart:
@@ -68,7 +74,7 @@ class PagePart:
     about: str
     epsilon: Fraction
     expected_error: float | None
-    expected_range: tuple[float, float] | None = None
+    expected_range: Range | None = None
 
     @property
     def ends(self) -> list[float]:
@@ -110,7 +116,7 @@ class Portion:
     weight: int | Fraction
     error: Error
     without: Portion | None = None
-    between: Callable[[float, float], tuple[float, float]] | None = None
+    between: Callable[[float, float], Range] | None = None
     instead: str = ""
 
     def part(self, epsilon: Fraction, n: int | None, most_records: int = 1) -> PagePart:
@@ -218,14 +224,14 @@ def divided(
         worst = errors.index(max(errors))
         if split is not None or n is None or errors[worst] <= MOST_ERROR:
             return EvaluationPlan(epsilon, n, tuple(parts), tuple(left))
-        dropped, cost = chosen[worst], parts[worst].epsilon
+        dropped = chosen[worst]
         takes = np.ceil(n * errors[worst] / MOST_ERROR)  # expected errors fall as 1 / n, with as many bins
         how_many = "nobody can say how much it takes."
         if math.isfinite(takes):
             how_many = f"it takes about {in_words(takes)} records, or {takes / n:.2g} times the epsilon."
         why = (
-            f"With {in_words(n)} record{'s' * (n != 1)} this part of epsilon, {float(cost):.2g}, would give "
-            f"mostly noise: {how_many}"
+            f"With {in_words(n)} record{'s' * (n != 1)} this part of epsilon, "
+            f"{float(parts[worst].epsilon):.2g}, would give mostly noise: {how_many}"
         )
         if len(chosen) == 1 and dropped.without is None:
             raise ValueError(f"Nothing could be told of these records. {dropped.about}: {why}")
@@ -258,7 +264,7 @@ def feature_of(release: str) -> int | None:
     return int(feature) - 1 if feature else None
 
 
-def matrix_of(released: Mapping[str, Any]) -> ReleasedConfusion | None:
+def matrix_of(released: Released) -> ReleasedConfusion | None:
     """Return the confusion matrix of all records that a page released; None if there is none."""
     told = next((told for name, told in released.items() if name.partition(" by ")[0] == LABELS), None)
     labels = told.released_labels() if isinstance(told, PrivateMetricFrame) else told
@@ -320,8 +326,8 @@ class PageForm:
     @property
     def kind(self) -> str:
         """The kind of predictions that tells most."""
-        kinds = (SCORES, PROBABILITIES, TARGETS, LABELS)
-        return next(kind for kind in kinds if kind in self.setting.columns)
+        columns = self.setting.columns
+        return next(kind for kind in (SCORES, PROBABILITIES, TARGETS, LABELS) if kind in columns)
 
     @property
     def made(self) -> dict[str, tuple[str, int, LabelColumns]]:
@@ -601,19 +607,18 @@ def _of_loss(numbers: float) -> Error:
     return lambda epsilon, n: 10.0 * numbers / (n * epsilon)
 
 
-_Laws: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
-_MEAN: _Laws = ((0.0085, 0.85), (0.02, 0.65))  # of an absolute error
-_ROOT: _Laws = ((0.0085, 0.75), (0.09, 0.3))  # of the root of a squared error, which is off by twice as much
+_MEAN = ((0.0085, 0.85), (0.02, 0.65))  # of an absolute error
+_ROOT = ((0.0085, 0.75), (0.09, 0.3))  # of the root of a squared error, which is off by twice as much
 
 
-def _between(laws: _Laws, numbers: float = 1) -> Callable[[float, float], tuple[float, float]]:
+def _between(laws: tuple[Range, Range], numbers: float = 1) -> Callable[[float, float], Range]:
     """Return the expected error with light tails (normal errors) and with heavy ones, as a part of a metric.
 
     Heavy tails are those of Student's law with 3 degrees of freedom. Each error falls as a power of
     n * epsilon from what ``benchmarks/error_table.py`` prints at 1,000; a result near 0 is off by 1.
     """
 
-    def ends(epsilon: float, n: float) -> tuple[float, float]:
+    def ends(epsilon: float, n: float) -> Range:
         light, heavy = (min(at * (1000 * numbers / (n * epsilon)) ** fall, 1.0) for at, fall in laws)
         return min(light, heavy), max(light, heavy)
 

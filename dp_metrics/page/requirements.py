@@ -5,14 +5,17 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from dp_metrics.fairness.frame_query import NO_RECORDS
 from dp_metrics.inputs.options import check_choice, check_confidence, did_you_mean
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED
-from dp_metrics.page.page_numbers import IN_UNITS, METRICS, is_of_records, limits_of
+from dp_metrics.page.page_numbers import IN_UNITS, METRICS, Numbers, is_of_records, limits_of
 from dp_metrics.page.page_plan import EACH_ONCE, MEDIAN_LIMITS, EvaluationPlan, RequirementError
 from dp_metrics.release.released import Interval, Number, finite
+
+Asked: TypeAlias = dict[str, tuple[str, float]]
+"""Of the name of a number the sign and the bound that it has to keep."""
 
 PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot tell"
 
@@ -117,9 +120,9 @@ def spelled(requirements: Any) -> tuple[str, ...]:
     return texts
 
 
-def parsed(requirements: Iterable[Any]) -> dict[str, tuple[str, float]]:
+def parsed(requirements: Iterable[Any]) -> Asked:
     """Return requirements such as "recall>=0.8" by the names of numbers; refuse those that no page has."""
-    asked: dict[str, tuple[str, float]] = {}
+    asked: Asked = {}
     for requirement in requirements:
         found = _REQUIREMENT.fullmatch(requirement) if isinstance(requirement, str) else None
         try:
@@ -140,7 +143,7 @@ def parsed(requirements: Iterable[Any]) -> dict[str, tuple[str, float]]:
     return asked
 
 
-def expanded(numbers: Mapping[str, Number], requirements: Iterable[str]) -> dict[str, tuple[str, float]]:
+def expanded(numbers: Numbers, requirements: Iterable[str]) -> Asked:
     """Return requirements by the names of numbers of a page; "in each group" stands for one of each.
 
     Of several features these are the groups by each of them alone.
@@ -150,7 +153,7 @@ def expanded(numbers: Mapping[str, Number], requirements: Iterable[str]) -> dict
     RequirementError
         If the page has no such number, or two requirements are of one.
     """
-    found: dict[str, tuple[str, float]] = {}
+    found: Asked = {}
     for name, pair in parsed(requirements).items():
         names = [name]
         if name.endswith(EACH):
@@ -170,9 +173,7 @@ def expanded(numbers: Mapping[str, Number], requirements: Iterable[str]) -> dict
     return found
 
 
-def checked(
-    numbers: Mapping[str, Number], requirements: tuple[str, ...], *, about: str, confidence: float
-) -> Verdicts:
+def checked(numbers: Numbers, requirements: tuple[str, ...], *, about: str, confidence: float) -> Verdicts:
     """Return the verdicts; the requirements share the probability with which limits may miss."""
     check_choice(about, "about", ("people", "records"))
     sure = check_confidence(confidence)
@@ -235,9 +236,7 @@ def _why(number: Number, sign: str, bound: float, interval: Interval, answer: st
     return f"{bound:.15g} lies within the range. If the number stays, {takes}"
 
 
-def needed_releases(
-    numbers: Mapping[str, Number], requirements: Iterable[str], plan: EvaluationPlan
-) -> frozenset[str]:
+def needed_releases(numbers: Numbers, requirements: Iterable[str], plan: EvaluationPlan) -> frozenset[str]:
     """Return the releases of a page with such numbers and this plan that requirements are about.
 
     Raises
