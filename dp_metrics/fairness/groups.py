@@ -60,8 +60,10 @@ class Groups:
         if sizes is None:
             return apart
         table, axes = np.reshape(sizes, [one.size for one in apart]), range(features)
-        sums = [table.sum(axis=tuple(other for other in axes if other != at)).tolist() for at in axes]
-        return [replace(one, sizes=tuple(known)) for one, known in zip(apart, sums, strict=True)]
+        return [
+            replace(one, sizes=tuple(table.sum(tuple(other for other in axes if other != at)).tolist()))
+            for at, one in enumerate(apart)
+        ]
 
     @property
     def size(self) -> int:

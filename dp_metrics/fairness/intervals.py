@@ -151,18 +151,19 @@ class GroupLimits:
 
     def of_gap(self, of: "str | Pair") -> Interval:
         """Return the interval of a gap, with what else is to be said of it; see `ends`."""
-        name, here = self.asked.name, self
+        here = self
         if isinstance(of, tuple):
             for group in of:
                 if group not in self.entry.known:
                     raise ValueError(f"The group {group!r} has no records: it has no interval.")
             pair = self.entry._replace(groups={group: self.entry.groups[group] for group in of})
             here = replace(self, entry=pair)
-            what, estimate = f"{name} of {of[0]!r} less that of {of[1]!r}", self.entry.less(*of)
+            what = f"{self.asked.name} of {of[0]!r} less that of {of[1]!r}"
+            estimate = self.entry.less(*of)
         elif of == "difference":
-            what, estimate = f"largest difference of the {name}", self.entry.difference()
+            what, estimate = f"largest difference of the {self.asked.name}", self.entry.difference()
         else:
-            what, estimate = f"smallest ratio of the {name}", self.entry.ratio()
+            what, estimate = f"smallest ratio of the {self.asked.name}", self.entry.ratio()
         ends = here.ends(of)
         scope = self._scope() if self.together > 1 else ""
         return self.interval(ends, what, estimate, ends.note, scope)

@@ -655,7 +655,7 @@ def private_evaluate(  # noqa: PLR0913 - options of a whole page
     )  # fmt: skip
     arrays.asked_of_persons({"groups": groups, "max_records": max_records, "equal_groups": equal_groups})
     records = {**passed, "sensitive_features": sensitive_features, "groups": groups}
-    is_public = setting.membership == "public" and setting.has_groups
+    is_public = setting.membership == "public"
     # of its data no more than is public
     public = partial(public_groups, sensitive_features, group_labels) if is_public else None
     call = partial(Call, "page", {"page": setting.asked()}, partial(stored.public_records, records, public))
@@ -730,8 +730,10 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> Numbers:
 
 def _stored_form(public: PageForm, plan: EvaluationPlan, released_at: datetime | None) -> dict[str, Any]:
     """Return what is stored of a page besides its question and what was drawn: `restored_page` reads it."""
-    of_records = {name: getattr(public, name) for name in ("shape", "sizes", "persons")}
-    return {**of_records, "plan": plan, "released": released_at}
+    return {
+        "shape": public.shape, "sizes": public.sizes, "persons": public.persons, "plan": plan,
+        "released": released_at,
+    }  # fmt: skip
 
 
 def restored_page(asked: Mapping[str, Any], form: Mapping[str, Any], results: Results) -> PrivateEvaluation:

@@ -119,15 +119,16 @@ class Portion:
     between: Callable[[float, float], Range] | None = None
     instead: str = ""
 
-    def part(self, epsilon: Fraction, n: int | None, most_records: int = 1) -> PagePart:
+    def part(self, epsilon: Fraction, n: int | None, most_records: int) -> PagePart:
         """Return the release at this epsilon, of n records of which one person has so many at most."""
         of_record = float(epsilon / most_records)
         if not of_record:
             raise ValueError("epsilon is too small to be divided among the releases of this page.")
-        if n is None:
-            return PagePart(self.name, self.about, epsilon, None)
-        ends = None if self.between is None else self.between(of_record, n)
-        return PagePart(self.name, self.about, epsilon, self.error(of_record, n), ends)
+        error = ends = None
+        if n is not None:
+            error = self.error(of_record, n)
+            ends = self.between and self.between(of_record, n)
+        return PagePart(self.name, self.about, epsilon, error, ends)
 
 
 @dataclass(frozen=True)

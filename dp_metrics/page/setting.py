@@ -154,9 +154,7 @@ class Setting:
 def names_of_features(sensitive_features: Any) -> tuple[str, ...]:
     """Return the names of the columns of several features, if these are text and differ."""
     names = names_of(sensitive_features)
-    are_clear = (
-        len(names) > 1 and all(isinstance(name, str) for name in names) and len({*names}) == len(names)
-    )
+    are_clear = all(isinstance(name, str) for name in names) and len({*names}) == len(names) > 1
     return tuple(names) if are_clear else ()
 
 
@@ -218,7 +216,7 @@ def given(
         if baseline is not None:
             other = kinds[0]  # labels, where they are passed as well as scores: these are what is compared
             held.append(partial(_as_it_is, baseline))
-    columns = ("y_true", *kinds, *(["baseline"] if other else []), *["feature"] * len(features))
+    columns = ("y_true", *kinds, *["baseline"] * (other is not None), *["feature"] * len(features))
 
     def read(*, relation: Relation) -> tuple[Any, ...]:
         return (y_true, *(one(relation=relation) for one in held), *features)
