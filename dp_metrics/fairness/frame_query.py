@@ -214,9 +214,10 @@ def query_of_frame(
     query has epsilon / k, and k records that are replaced one by one cost epsilon, wherever they lie; see
     `Query`.
     """
-    shape = replace(shape, arguments=shape.arguments[:2])
+    arguments = shape.arguments[:2]
     if shape.n is not None:  # a group without records has the columns that all records have
-        shape = replace(shape, arguments=tuple(replace(one, states_columns=True) for one in shape.arguments))
+        arguments = tuple(replace(one, states_columns=True) for one in arguments)
+    shape = replace(shape, arguments=arguments)
     tables: defaultdict[str, list[Any]] = defaultdict(list)
     scored: defaultdict[Any, list[Any]] = defaultdict(list)
     others: list[FrameMetric] = []
@@ -352,7 +353,7 @@ def _each_alone(metric: FrameMetric, shape: Shape, groups: Groups, overall_share
     here = [size for size in groups.each.values() if size != 0]
     queries = {size: metric.planned(replace(shape, n=size)) for size in {*here}}
     usual = queries[here[0]]
-    (part, *more) = usual.quantities
+    part, *more = usual.quantities
     if metric.mechanism is None and part.is_share and not more:
         return _share_of_records(metric, usual, shape, groups)
     each = 1 - overall_share

@@ -262,9 +262,9 @@ def _for_whom(page: PageFacts) -> str:
     _, number = max(sure, key=lambda one: (one[1].metric != OVER_EXPECTED, float(one[0])))
     of_others = {"mae": (words_of(page).of_target, 1), OVER_EXPECTED: ("", 1)}
     unit, times = of_others.get(number.metric, (" points of 100", 100))
-    gap = _about(number, unit, times=times)
     by = number.name.partition(GAP)[2]  # the feature, where there are several
-    return f"Groups surely differ: the largest gap in {number.metric}{by} is {gap}."
+    gap = f"the largest gap in {number.metric}{by} is {_about(number, unit, times=times)}"
+    return f"Groups surely differ: {gap}."
 
 
 def _kept_or_broken(page: PageFacts, rule: str) -> str:

@@ -410,14 +410,15 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         if None in parts:
             return None
         whole: dict[str, Any] = parts[0]
-        whole["privacy_loss"]["privacy_parameters"] = {"epsilon": self.epsilon}
-        if self.most_records > 1:  # of a comparison alone nothing tells that it is one of persons
-            whole["privacy_loss"] |= unit_of_persons(self.most_records)
         by = dict.fromkeys(one["implementation"]["mechanisms"] for one in parts)
         whole["implementation"]["mechanisms"] = " ".join(by)
+        loss = whole["privacy_loss"]
+        loss["privacy_parameters"] = {"epsilon": self.epsilon}
+        if self.most_records > 1:  # of a comparison alone nothing tells that it is one of persons
+            loss |= unit_of_persons(self.most_records)
         if self.relation == Relation.WITHIN_GROUPS:
             more = " The other record is of the same group: groups and their sizes are public."
-            whole["privacy_loss"]["privacy_unit_details"] += more
+            loss["privacy_unit_details"] += more
         return whole
 
 

@@ -232,8 +232,8 @@ def _why(number: Number, sign: str, bound: float, interval: Interval, answer: st
     # but for what bins leave open
     times = (reach / distance) ** shrinks if distance else math.inf
     more = f"about {max(times, 1.1):.2g}" if times <= _MOST_TIMES else f"more than {_MOST_TIMES}"
-    takes = f"it takes {more} times the records{_IF_FINE if number.metric in _OF_BINS else ''}."
-    return f"{bound:.15g} lies within the range. If the number stays, {takes}"
+    more += f" times the records{_IF_FINE if number.metric in _OF_BINS else ''}"
+    return f"{bound:.15g} lies within the range. If the number stays, it takes {more}."
 
 
 def needed_releases(numbers: Numbers, requirements: Iterable[str], plan: EvaluationPlan) -> frozenset[str]:
