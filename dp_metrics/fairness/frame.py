@@ -200,17 +200,16 @@ class PrivateMetricFrame:
             epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
             spend_name=spend_name,
         )  # fmt: skip
+        chosen = frame_query.frame_metrics(metrics)
         asked = {
-            "metrics": metrics, "y_true": y_true, "y_pred": y_pred, "sensitive_features": sensitive_features,
-            "group_labels": group_labels, "membership": membership, "overall_share": overall_share,
-            "groups": groups, "max_records": max_records, "equal_groups": equal_groups,
+            "metrics": [vars(one) for one in chosen], "y_true": y_true, "y_pred": y_pred,
+            "sensitive_features": sensitive_features, "group_labels": group_labels, "membership": membership,
+            "overall_share": overall_share, "groups": groups, "max_records": max_records,
+            "equal_groups": equal_groups, "is_single": not isinstance(metrics, Mapping),
         }  # fmt: skip
-        is_single, chosen = not isinstance(metrics, Mapping), frame_query.frame_metrics(metrics)
         # of its data no more than is public
         places = partial(public_groups, sensitive_features, group_labels) if membership == "public" else None
-        call = partial(
-            Call.of, "frame", asked, places, metrics=[vars(one) for one in chosen], is_single=is_single
-        )
+        call = partial(Call.of, "frame", asked, places)
         disclosing = [] if groups is None else ["groups"]
         release = Release(PrivateMetricFrame.__name__, terms, disclosing=disclosing, call=call)
 
