@@ -117,7 +117,14 @@ class GroupLimits:
         """Return the interval of each group, or the one of all records, of a gap or of a pair."""
         if what == "groups":
             return {group: self.of_group(group) for group in self.entry.known}
-        return self.of_all() if what == "overall" else self.of_gap(what)
+        if what != "overall":
+            return self.of_gap(what)
+        overall = self.entry.overall
+        if overall.result is None:
+            raise ValueError(
+                f"{self.asked.name} of all records has no limits: nothing that was released tells them."
+            )
+        return self._of(overall, self.asked.name, self._scope() if self.together > 1 else "")
 
     def of_group(self, group: Hashable) -> Interval:
         """Return the interval of a group, and say whether those of all hold at once."""
@@ -127,15 +134,6 @@ class GroupLimits:
         counted, records = "persons" if counts_persons(cell.result) else "records", cell.rests_on
         rests = "" if records is None else f"It rests on about {in_words(records)} {counted}."
         return self._of(cell, f"{self.asked.name} of the group {group!r}", rests, self._scope())
-
-    def of_all(self) -> Interval:
-        """Return the interval of the metric of all records, which a result of its own tells."""
-        overall = self.entry.overall
-        if overall.result is None:
-            raise ValueError(
-                f"{self.asked.name} of all records has no limits: nothing that was released tells them."
-            )
-        return self._of(overall, self.asked.name, self._scope() if self.together > 1 else "")
 
     def _of(self, cell: FrameCell, what: str, *notes: str) -> Interval:
         """Return the interval of a cell, with these notes before its own."""
