@@ -322,9 +322,10 @@ class PrivateMetricFrame:
         >>> {sex: round(recall, 1) for sex, recall in frame.margin(0).by_group.items()}
         {'f': 1.0, 'm': 0.5}
         """
-        several = [group for group in self._groups if isinstance(group, tuple)]
-        if not several or as_whole(feature) not in range(len(several[0])):
-            features = f"from 0 to {len(several[0]) - 1}" if several else "of several: this frame has one"
+        first = self._groups[0]
+        several = len(first) if isinstance(first, tuple) else 0
+        if as_whole(feature) not in range(several):
+            features = f"from 0 to {several - 1}" if several else "of several: this frame has one"
             raise ValueError(f"feature must be the place of one of the features, {features}.")
         return frame_of(frame_query.margin_of(self._result, feature), self.epsilon)
 

@@ -109,7 +109,7 @@ def sections_of(page: PageFacts) -> Iterator[Section]:
         yield Section(page_numbers.FOR_WHOM, _WHOM, _by_features(alone, groups, page))
         together = _by_features([one for one in features if one not in alone], groups, page)
     if (compared := page.released.get(COMPARISON)) is not None:
-        yield Section("Which is better", "", lines=_compared(compared, page))
+        yield Section("Which is better", "", lines=[("", line) for line in _compared(compared, page)])
     yield _cost(page)
     if more := [*_of_noise(of_all(page)), *together, *_at_thresholds(page)]:
         yield Section("More numbers", "", more)
@@ -360,20 +360,20 @@ def _with_range(number: Number, notes: list[str], scale: float) -> Cell:
     return _cell(number, f"{value} ({ends}){_marks(notes, number.bias, _only(number))}", scale)
 
 
-def _compared(found: Comparison, page: PageFacts) -> list[tuple[str, str]]:
-    """Return what a comparison tells."""
-    words, lines = words_of(page), [page.summary[3]]
+def _compared(found: Comparison, page: PageFacts) -> Iterator[str]:
+    """Yield what a comparison tells."""
+    words = words_of(page)
+    yield page.summary[3]
     if found.unit == "persons":
-        lines.append(f"Of each {words.person_name} the mean error over all {words.units} counts.")
+        yield f"Of each {words.person_name} the mean error over all {words.units} counts."
     if found.p_value is not None:
-        lines.append(
+        yield (
             "If the two were equal, a lead like this would come up in at most "
             f"{math.ceil(1000 * found.p_value):,} of 1,000 tests."
         )
     if found.note:  # its range may hold 0 where the p-value decides otherwise
-        lines.append(found.note)
-    lines.append(f"Better for more {words.compared} is no lower mean error, nor more positives found.")
-    return [("", line) for line in lines]
+        yield found.note
+    yield f"Better for more {words.compared} is no lower mean error, nor more positives found."
 
 
 def _sizes(page: PageFacts, feature: int | None) -> Mapping[Any, float] | None:
