@@ -366,10 +366,11 @@ def _each_alone(metric: FrameMetric, shape: Shape, groups: Groups, overall_share
     if overall_share:
         shares.insert(0, Share(metric.planned(shape), overall_share, shape.relation, metric.metric))
     reader = partial(_of_places, places=groups.places, with_all=bool(overall_share))
-    return Together(tuple(shares), reader, partial(_of_each, metric=metric, query=usual, groups=groups))
+    combine = partial(_of_each, name=metric.name, metric=metric.metric, query=usual, groups=groups)
+    return Together(tuple(shares), reader, combine)
 
 
-def _of_each(results: Sequence[Result[Any]], *, metric: FrameMetric, query: Query, groups: Groups) -> Told:
+def _of_each(results: Sequence[Result[Any]], *, name: str, metric: str, query: Query, groups: Groups) -> Told:
     """Return the entry of a metric that is released for each group, and perhaps for all records first."""
     left = iter(results)
     overall = _cell_of_result(next(left)) if len(results) > len(groups.places) else FrameCell(None)
@@ -383,8 +384,8 @@ def _of_each(results: Sequence[Result[Any]], *, metric: FrameMetric, query: Quer
         cells[group] = _cell_of_result(one, counting)
         if told is not None:
             sizes[group] = float(told)
-    entry = Entry(metric.metric, cells, overall)
-    return {metric.name: entry}, sizes if len(sizes) == groups.size else None
+    entry = Entry(metric, cells, overall)
+    return {name: entry}, sizes if len(sizes) == groups.size else None
 
 
 def _cell_of_result(result: Result[Any], rests_on: int | None = None) -> FrameCell:
@@ -457,7 +458,9 @@ def _table(query: Query, members: Members, shape: Shape, groups: Groups) -> Toge
     """
     part: Any = query.quantities[0]
     of_group = Query((replace(part, groups=1),), query.reader)
-    combine = partial(_of_table, members=members, groups=groups)
+    # names alone: audits compare plans, and options may be of any type
+    metrics = {metric.name: (metric.metric, made) for metric, made in members}
+    combine = partial(_of_table, metrics=metrics, groups=groups)
     if groups.sizes is not None:
         shares = (Share(of_group, Fraction(1), groups.relation, _FRAME),) * len(groups.places)
         return Together(shares, partial(_of_places, places=groups.places), combine)
@@ -477,9 +480,14 @@ def _counts_by_group(coded: Records, *, query: Query, groups: Groups) -> NDArray
     return np.concatenate([part.find(query.reader(piece)) for piece in by_group(coded, groups)])
 
 
-def _of_table(results: Sequence[Result[Any]], *, members: Members, groups: Groups) -> Told:
-    """Return the entries of metrics that are read from counts by group."""
-    _, first = members[0]  # whose counts are those of all
+def _of_table(
+    results: Sequence[Result[Any]], *, metrics: Mapping[str, tuple[str, Any]], groups: Groups
+) -> Told:
+    """Return the entries of metrics that are read from counts by group.
+
+    Of each its name, that of its function, and what makes it of the counts.
+    """
+    first = next(made for _, made in metrics.values())  # whose counts are those of all
     noise = results[0].parts[0]  # as large as that of any other group
     n = results[0].n if groups.sizes is None else sum(groups.sizes)
     released = _result_of_each(results, groups)
@@ -493,15 +501,15 @@ def _of_table(results: Sequence[Result[Any]], *, members: Members, groups: Group
         for one, own in zip(released, noisy, strict=True)
     ]
     entries = {}
-    for metric, made in members:
-        each = [None if one is None else replace(one, metric=metric.metric, reading=made) for one in released]
+    for name, (metric, made) in metrics.items():
+        each = [None if one is None else replace(one, metric=metric, reading=made) for one in released]
         of_each = zip(groups.labels, of_groups, each, strict=True)
         cells = {group: _cell_of_counts(made, *told) for group, *told in of_each}
         if isinstance(made, ScoreTable):
             overall = _of_all_scores(made, noisy, noise, n)
         else:
             overall = _cell_of_groups([one for one in each if one is not None], made, n)
-        entries[metric.name] = Entry(metric.metric, cells, overall)
+        entries[name] = Entry(metric, cells, overall)
     return entries, {group: one.n for group, one in zip(groups.labels, of_groups, strict=True)}
 
 
