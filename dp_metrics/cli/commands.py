@@ -10,7 +10,7 @@ result is the same, to the bit for the same randomness, as that of the function 
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -252,7 +252,7 @@ def _release_metric(
 
 # evaluate
 
-_WRITERS: Mapping[str, Callable[[PrivateEvaluation, Path], str]] = {
+_WRITERS: Mapping[str, Function] = {
     ".html": PrivateEvaluation.to_html,
     ".md": PrivateEvaluation.to_markdown,
     ".json": PrivateEvaluation.to_json,

@@ -38,7 +38,6 @@ _LARGEST_WHOLE = 2**53
 Chunk: TypeAlias = dict[str, NamedColumns]
 
 _CSV_BLOCK = 1 << 20  # bytes, and the longest row; the reader looks a few blocks ahead
-_QUOTE = ord('"')
 _DELIMITERS = {",": ",", ";": ";", "|": "|", "tab": "\t", "\t": "\t", "\\t": "\t"}
 _BOM = b"\xef\xbb\xbf"
 _BOMS_OF_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -397,7 +396,7 @@ def _checked_blocks(path: Path, delimiter: str) -> Iterator[float]:
         while block := file.read(_CSV_BLOCK):
             # the last byte of the block before comes first: its right neighbour is known only now
             there = np.frombuffer(last + block, dtype=np.uint8)
-            found = np.flatnonzero(there == _QUOTE)
+            found = np.flatnonzero(there == ord('"'))
             # the first, third and so on of all marks open a cell
             is_opening = (np.arange(found.size) + marks - (last == b'"')) % 2 == 0
             opening, closing = found[is_opening], found[~is_opening]

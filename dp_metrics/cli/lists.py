@@ -80,8 +80,9 @@ def run_plan(typed: Namespace) -> None:
     try:
         known |= {"metric": name, "guess": float(guess)}
     except ValueError:
-        wanted = f"a name and a number, such as {name}=0.8"
-        raise CommandError(f"--metric takes {wanted}, not {metric!r}") from None
+        raise CommandError(
+            f"--metric takes a name and a number, such as {name}=0.8, not {metric!r}"
+        ) from None
     asked = product(typed.n or [None], typed.epsilon or [None])
     plans = [plan_release(**known | {"n": n, "epsilon": one}) for n, one in asked]
     rows = [("records", "epsilon", "error", "width")]

@@ -23,7 +23,6 @@ _EXACT_AS_FLOATS = 2**53
 _ORDINARY = {str, int, bool}
 _SORTS: dict[str, tuple[type, ...]] = {"text": (str,), "bytes": (bytes,), "numbers": (Number, np.bool_)}
 _ZONES = "{} holds {}, and {} {}: nobody can tell which are the same. Give all a time zone, or none."
-_CANNOT = "Classification metrics can't handle {}"
 _OF_PROBABILITIES = "To compare probabilities use log_loss or brier_score."
 _PASS_LABELS = f"Pass labels, such as predict gives, and not probabilities or scores. {_OF_PROBABILITIES}"
 
@@ -281,8 +280,10 @@ def _check_labels_of_block(block: Array, name: str) -> None:
     if block.dtype.kind == "f":
         values = arrays.float_block(block, name)
         if (values != np.floor(values)).any():
-            given = f"continuous targets: {name} holds numbers that are not whole. {_PASS_LABELS}"
-            raise ValueError(_CANNOT.format(given))
+            raise ValueError(
+                f"Classification metrics can't handle continuous targets: {name} holds numbers that are not "
+                f"whole. {_PASS_LABELS}"
+            )
     elif block.dtype.kind in "mM" and np.isnat(block).any():
         raise ValueError(arrays.MISSING.format(name))
     elif block.dtype.kind == "O":
@@ -361,7 +362,7 @@ class LabelColumns:
         ValueError
             If the numbers of labels and of columns differ, or what is public leaves open which is which.
         """
-        given = LabelSet.of(labels) if labels is not None and not isinstance(labels, LabelSet) else labels
+        given = labels if isinstance(labels, LabelSet | None) else LabelSet.of(labels)
         columns = form.columns or (fewest if given is None or given.size == 2 else given.size)
         listed = (
             LabelSet.of(np.arange(max(columns, 2))) if given is None else given
@@ -433,8 +434,10 @@ def labels_of_any_type(records: Records, *, columns: int) -> Records:
     true, pred = (arrays.flattened(_as_any_labels(y, name)) for name, y in both.items())
     checked = arrays.checked_records(records, {"y_true": true, "y_pred": pred})
     if true.shape[1:] != pred.shape[1:]:
-        given = f"a mix of targets with one and several outputs. {_OF_PROBABILITIES}"
-        raise ValueError(_CANNOT.format(given))
+        raise ValueError(
+            "Classification metrics can't handle a mix of targets with one and several outputs. "
+            f"{_OF_PROBABILITIES}"
+        )
     if "O" not in (true.dtype.kind, pred.dtype.kind):
         _check_same_sorts(true, pred)  # the types of arrays are public, and refused without a record too
         return checked

@@ -196,12 +196,6 @@ NO_POPULATION = (
 )
 
 
-SEVERAL = (
-    "{} of up to {} records of each person tells no limits of what it is among all people: the records must "
-    "be independent draws from one population, one person each. max_records=1 keeps one of each."
-)
-
-
 CONFIDENCE = 0.95
 """Of the limits that tables show."""
 

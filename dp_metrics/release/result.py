@@ -38,7 +38,6 @@ from dp_metrics.quantities.tables import SHOWN, far_apart
 from dp_metrics.release.released import (
     APPROXIMATE,
     NO_POPULATION,
-    SEVERAL,
     Interval,
     PopulationQuestion,
     named,
@@ -100,7 +99,11 @@ Reading: TypeAlias = Callable[[ReleasedNumbers], Any]
 def check_persons(released: ReleasedNumbers, metric: str) -> None:
     """Raise if persons have several records: these are alike, and tell less of all people."""
     if released.most_records > 1:
-        raise ValueError(SEVERAL.format(metric, released.most_records))
+        raise ValueError(
+            f"{metric} of up to {released.most_records} records of each person tells no limits of what it is "
+            "among all people: the records must be independent draws from one population, one person each. "
+            "max_records=1 keeps one of each."
+        )
 
 
 def only(released: ReleasedNumbers) -> Any:
