@@ -286,8 +286,7 @@ class PrivacyAccountant:
     def __deepcopy__(self, memo: dict[int, Any]) -> "PrivacyAccountant":
         return self
 
-    def __sklearn_clone__(self) -> "PrivacyAccountant":
-        return self
+    __sklearn_clone__ = __copy__
 
     def __repr__(self) -> str:
         place = "no path: made again, it begins anew" if self.path is None else f"path={self.path!r}"
