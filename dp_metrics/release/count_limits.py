@@ -58,6 +58,11 @@ def binomial_law(n: int, p: float) -> tuple[Floats, Floats]:
     return x.ravel(), law[0] / total
 
 
+def _tails(law: Array) -> Floats:
+    """Return the sums of a law from each place on, and 0 beyond all."""
+    return np.append(np.cumsum(law[::-1])[::-1], 0.0)
+
+
 def noisy_binomial_limits(count: int, n: int, rate: float, miss: float) -> Range:
     """Return the limits of p that a noisy count X + N gives, X binomial of n and p.
 
@@ -152,8 +157,7 @@ def _most_likely(z: float, n: int, p: float, noise: tuple[Floats, Floats, float]
     ends, mass, beyond = noise
     x, probabilities = binomial_law(n, p)
     # the mean of max(B - u, 0) is a straight line between whole numbers, and below all likely ones
-    tails = np.cumsum(probabilities[::-1])[::-1]
-    excess = np.append(np.cumsum(tails[:0:-1])[::-1], 0.0)
+    excess = _tails(_tails(probabilities)[1:-1])
     room = math.sqrt(n * p * (1 - p) + float(mass @ ends**2)) * _ROOMS[:, np.newaxis]
     u = z - room - ends
     mean = np.interp(u, x, excess) + np.maximum(x[0] - u, 0.0)
@@ -791,8 +795,7 @@ def _lower_limit(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> float:
 
     def most(law: Array, part: float) -> int:
         """Return the noise of this law of blocks, around 0, that is exceeded with this part of the miss."""
-        at_least = np.append(np.cumsum(law[::-1])[::-1], 0.0)
-        blocks_beyond = int(np.argmax(at_least <= part * miss)) - law.size // 2 - 1
+        blocks_beyond = int(np.argmax(_tails(law) <= part * miss)) - law.size // 2 - 1
         return width * blocks_beyond + 2 * ratio.slack
 
     # the noise is symmetric; as many numbers of records as a block is wide are asked for at a time
@@ -858,7 +861,7 @@ def _chance(table: NoiseTable, slack: int, rho: float, s: float) -> Callable[[Si
     of_a, of_b = (1 - rho) * _FINE * places + (span + 1 - 1e-7), rho * _FINE * places
     cells = np.subtract.outer(of_a, of_b).astype(np.int64)  # above 0: rounded up
     law = np.bincount(cells.ravel(), table.law.ravel(), minlength=2 * span + 1)
-    tail = np.append(np.cumsum(law[::-1])[::-1], 0.0)
+    tail = _tails(law)
     within = slack * most  # a combination exceeds that of middles by this at most
     fine = _FINE / width
 
