@@ -30,9 +30,6 @@ from dp_metrics._packages import import_extra
 from dp_metrics.exceptions import budget_error
 from dp_metrics.inputs.options import ByName, Relation, rounded_down
 
-# Layers above know how each kind of release is made again; this one is loaded when somebody asks.
-_READER = "dp_metrics.release.stored"
-
 
 @dataclass(frozen=True, slots=True)
 class Spend:
@@ -97,7 +94,8 @@ class StoredResult(Spend):
         """All of the release, of the type that it had; raises ValueError if it was not stored."""
         if self.answer is None:
             raise ValueError(self.no_value)
-        return import_module(_READER).restored(self.question, self.answer)
+        # layers above know how each kind of release is made again; this one is loaded when somebody asks
+        return import_module("dp_metrics.release.stored").restored(self.question, self.answer)
 
     @property
     def no_value(self) -> str:
@@ -180,17 +178,12 @@ _APPLICATION_ID = 0x64706D62  # "dpmb" in the header of every budget file
 _VERSION = 1
 _DAMAGED = "is damaged: its records do not add up"
 _GONE = "is gone, and with it the record of what was spent"
-_ROLLED_BACK = (
-    "was rolled back or edited, or is a copy: it does not record all that this process has seen of it; put "
-    "back its latest copy, and its -wal if there was one"
-)
 _FOREIGN = "is not a budget file of dp_metrics, or is damaged"
 # A file that is looked at while it is read-only gets companions that stay read-only when it no longer is.
 _READ_ONLY = (
     "cannot be written: it, its folder or its companion -wal or -shm is read-only; make all that exist "
     "writable, and delete none"
 )
-_FULL = "has no room: its disk is full, or a limit is reached; free some space and repeat the call"
 _WITHOUT_PATH = (
     "A PrivacyAccountant without a path cannot {}, because every process would spend the whole budget again; "
     "pass path= to PrivacyAccountant to share one budget between processes."
@@ -385,7 +378,11 @@ class Ledger:
         last = self._entry(db)
         is_there = session.entry == last or session.entry == self._entry(db, session.entry[0])
         if spent < session.spent[1] or not is_there:
-            self._fail(ValueError, _ROLLED_BACK)
+            self._fail(
+                ValueError,
+                "was rolled back or edited, or is a copy: it does not record all that this process has seen "
+                "of it; put back its latest copy, and its -wal if there was one",
+            )
         session.spent, session.entry = (text, spent), last
         return identity, spent
 
@@ -541,7 +538,8 @@ class Ledger:
             self._fail(PermissionError, _READ_ONLY, error)
         # a companion of the file may be the one that finds no room
         if code == sqlite3.SQLITE_FULL or exact == sqlite3.SQLITE_IOERR_SHMSIZE:
-            self._fail(OSError, _FULL, error)
+            what = "has no room: its disk is full, or a limit is reached; free some space and repeat the call"
+            self._fail(OSError, what, error)
         self._fail(OSError, f"cannot be used ({error})", error)
 
 

@@ -94,12 +94,6 @@ def name_of(metric: Any) -> str:
 
 _RESPONSES = ("predict", "predict_proba", "decision_function")
 
-NO_THRESHOLDS = (
-    "A private scorer cannot tune a threshold: TunedThresholdClassifierCV would release a number for each "
-    "threshold and fold, and by default its thresholds come from the scores of the records. Release one "
-    "private_precision_recall_curve, and choose the threshold from that: no more is spent."
-)
-
 
 class PrivateScorer(BaseEstimator):
     """A scorer that releases one private number each time it is called; see `make_private_scorer`.
@@ -253,7 +247,12 @@ class PrivateScorer(BaseEstimator):
     def _score_func(self) -> Any:
         # scikit-learn's TunedThresholdClassifierCV asks for this, and calls the metric at each threshold. An
         # AttributeError lets hasattr still say no.
-        raise AttributeError(NO_THRESHOLDS)
+        raise AttributeError(
+            "A private scorer cannot tune a threshold: TunedThresholdClassifierCV would release a number "
+            "for each threshold and fold, and by default its thresholds come from the scores of the "
+            "records. Release one private_precision_recall_curve, and choose the threshold from that: no "
+            "more is spent."
+        )
 
     def _accept_sample_weight(self) -> bool:
         # scikit-learn asks its scorers this before it passes weights on

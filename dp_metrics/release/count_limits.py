@@ -172,7 +172,6 @@ _NORMAL = (
     "records with large values."
 )
 _ENOUGH = 100  # records; with fewer, coverages far below the confidence are common
-_FEW = f"With fewer than {_ENOUGH} records, as here, it can be far lower."
 
 
 def normal_laplace_tail(h: ArrayLike, s: ArrayLike, b: ArrayLike) -> Floats:
@@ -220,7 +219,8 @@ def mean_half_width(m: float, d: float, n: int, noise: Sequence[float], miss: fl
 
 def normal_note(n: int) -> str:
     """Return what has to be known of limits of the mean of n numbers by the normal approximation."""
-    return _NORMAL if n >= _ENOUGH else f"{_NORMAL} {_FEW}"
+    few = f" With fewer than {_ENOUGH} records, as here, it can be far lower."
+    return _NORMAL if n >= _ENOUGH else _NORMAL + few
 
 
 def mean_limits(mean: Any, miss: float, *, is_sure: bool) -> Limits | None:

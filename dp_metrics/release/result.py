@@ -50,10 +50,6 @@ _UNITS = {
     "replace_one": "Test sets are adjacent if one record of the first is replaced by any other valid record.",
     "add_or_remove_one": "Test sets are adjacent if one of them has one record more.",
 }
-_OF_PERSONS = (
-    "Test sets are adjacent if all records of one person of the first{} are replaced by as many other valid "
-    "ones; who has which is public."
-)
 _ARGUMENTS = "all arguments of the call but the records."
 _UNPROTECTED = {
     "replace_one": f"The number of records (of each group, if groups were passed), and {_ARGUMENTS}",
@@ -747,7 +743,11 @@ def drawn_by(noises: Iterable[Noise]) -> str:
 
 def unit_of_persons(most_records: int) -> dict[str, str]:
     """Return the unit of the guarantee where all records of one person, so many at most, are protected."""
-    details = _OF_PERSONS.format(f", up to {most_records}," if most_records > 1 else "")
+    at_most = f", up to {most_records}," if most_records > 1 else ""
+    details = (
+        f"Test sets are adjacent if all records of one person of the first{at_most} are replaced by as many "
+        "other valid ones; who has which is public."
+    )
     return {"privacy_unit": "person", "privacy_unit_details": details}
 
 
