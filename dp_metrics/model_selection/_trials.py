@@ -337,8 +337,7 @@ def _drawn(distributions: Any) -> ByName:
     # The sampler is of one setting: one of several would draw from lists without replacement. The copy keeps
     # what a distribution may remember of this draw from the next one.
     sampler = ParameterSampler(copy.deepcopy(distributions), 1, random_state=fresh_random_state())
-    params: ByName = next(iter(sampler))
-    return params
+    return dict(next(iter(sampler)))
 
 
 def unfitted(estimator: Any, params: ByName) -> Any:

@@ -307,11 +307,11 @@ def table_of(rows: Iterable[ByName], more: tuple[str, ...] = ()) -> Any:
     """
     pd = import_extra("pandas", "report")
 
-    ends = [(kind, at, end) for kind in ("people", "noise") for at, end in enumerate(("lower", "upper"))]
-    flat = [
-        {**row, **{f"{kind}_{end}": None if row[kind] is None else row[kind][at] for kind, at, end in ends}}
-        for row in rows
-    ]
+    flat = []
+    for row in rows:
+        flat.append(dict(row))
+        for kind in ("people", "noise"):
+            flat[-1][f"{kind}_lower"], flat[-1][f"{kind}_upper"] = row[kind] or (None, None)
     return pd.DataFrame(flat, columns=["name", *_COLUMNS, *more]).set_index("name")
 
 

@@ -482,12 +482,11 @@ def _plain_form(form: Any) -> Any:
 
 def read_shape(written: ByName) -> Shape:
     """Return the shape that a form holds."""
-    usual = ArgumentShape()
-    arguments = [
-        ArgumentShape(columns, states, usual.resolution if resolution is None else resolution)
+    arguments = tuple(
+        ArgumentShape(columns, states, ArgumentShape.resolution if resolution is None else resolution)
         for columns, states, resolution in written["arguments"]
-    ]
-    return Shape(tuple(arguments), written["n"], written.get("most_records", 1), written.get("units", 1))
+    )
+    return Shape(arguments, written["n"], written.get("most_records", 1), written.get("units", 1))
 
 
 def _written(result: AnyResult) -> ByName:
