@@ -397,7 +397,7 @@ def _belows(entropy: Entropy, limit: int, size: int) -> NDArray[Any]:
     """Return uniform integers in [0, limit): of 64 bits for a limit of at most 2^63, of Python's above."""
     bits = (limit - 1).bit_length()
     words = -(-bits // 64)
-    values: NDArray[Any] = np.zeros(size, dtype=np.uint64 if bits < 64 else object)
+    values = np.zeros(size, dtype=np.uint64 if bits < 64 else object)
     missing = np.arange(size if bits else 0)
     while missing.size:
         drawn = entropy.words(words * missing.size)

@@ -321,7 +321,7 @@ def numbering(accountant: PrivacyAccountant | None) -> PrivacyAccountant | None:
     """
     if accountant is None:
         return None
-    same: PrivacyAccountant = object.__new__(type(accountant))
+    same = object.__new__(type(accountant))
     vars(same).update(vars(accountant), _is_numbering=True)
     return same
 

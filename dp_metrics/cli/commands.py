@@ -10,7 +10,7 @@ result is the same, to the bit for the same randomness, as that of the function 
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -157,7 +157,7 @@ def _add_groups(parser: Parser) -> None:
     add_option(parser, _add_groups, "group_labels", **more)
 
 
-def _groups(typed: Namespace) -> tuple[dict[str, Sequence[Column]], dict[str, Any]]:
+def _groups(typed: Namespace) -> tuple[dict[str, Any], ...]:
     """Return the columns of groups, and their labels."""
     features = getattr(typed, "sensitive_features", ())
     if len(features) != len(typed.group_labels):
@@ -252,7 +252,7 @@ def _release_metric(
 
 # evaluate
 
-_WRITERS: Mapping[str, Function] = {
+_WRITERS = {
     ".html": PrivateEvaluation.to_html,
     ".md": PrivateEvaluation.to_markdown,
     ".json": PrivateEvaluation.to_json,
@@ -361,7 +361,7 @@ def _page_of(typed: Namespace) -> tuple[Columns, dict[str, Any]]:
 
 def _output(typed: Namespace) -> Path:
     """Return where the page goes, if it can be written there, before anything is spent."""
-    path: Path = typed.output or Path("evaluation.html")
+    path = typed.output or Path("evaluation.html")
     suffix = path.suffix.lower()
     if suffix not in _WRITERS:
         raise CommandError(f"--output takes a file that ends in {', '.join(_WRITERS)}, not {path}")
@@ -414,7 +414,7 @@ def add_interval(parser: Parser) -> None:
 
 def run_interval(typed: Namespace) -> None:
     """Print an interval for a mean or a quantile."""
-    function: Function = private_quantile_interval if "q" in typed else private_mean_interval
+    function = private_quantile_interval if "q" in typed else private_mean_interval
     if "q" in typed and "cap" in typed:
         raise CommandError("--cap is of the mean: an interval for a quantile needs no cap")
     call = partial(function, **given(typed, function))

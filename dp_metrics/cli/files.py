@@ -97,7 +97,7 @@ def columns_of(
         The public labels. None: whole numbers from 0. Empty: any, which nobody can list.
     """
     known = tuple(labels) if isinstance(labels, list | tuple) else (0,)
-    held: ByName = {**dict.fromkeys(labelled, known), "groups": ()}
+    held = {**dict.fromkeys(labelled, known), "groups": ()}
     return {
         argument: [Column(name, held.get(argument), argument == "groups") for name in names]
         for argument, names in named.items()
@@ -149,7 +149,7 @@ class Predictions:
         self._path, self._arguments = path, arguments
         usual = "tab" if name.endswith(".tsv") else ","
         self._delimiter, self._decimal = delimiter or usual, decimal or ("." if is_csv else None)
-        self._pa: Any = import_extra("pyarrow", "cli")
+        self._pa = import_extra("pyarrow", "cli")
         self._columns = dict.fromkeys(one.name for one in chain(*arguments.values()))
         self._batches = self._csv_batches if is_csv else self._parquet_batches
         with self._reading():
@@ -296,7 +296,7 @@ class Predictions:
         """Return the label or id in each cell of text."""
         coded = cells.dictionary_encode()
         read = label_reader(column.labels or (), self._decimal)
-        known: Array = np.array([read(text) for text in coded.dictionary.to_pylist()], dtype=object)
+        known = np.array([read(text) for text in coded.dictionary.to_pylist()], dtype=object)
         if any(one is None for one in known):
             raise column.missing
         if column.is_id:

@@ -13,7 +13,6 @@ from dp_metrics.analysis.planning import plan_release
 from dp_metrics.cli import CommandError, Parser
 from dp_metrics.cli.show import add_json, say, table
 from dp_metrics.cli.words import SEVERAL, add_option, add_options, epsilon, given, metrics_typed
-from dp_metrics.inputs.options import ByName
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.release.stored import WEIGHTS
 
@@ -112,7 +111,7 @@ def add_audit(parser: Parser) -> None:
     claim is refuted. No real data are read.
     """
     audit, claims = auditing.run_audit, "Claims to check (default: 0.1 1 4)"
-    default: ByName = {"required": False, "default": [0.1, 1.0, 4.0]}
+    default = {"required": False, "default": [0.1, 1.0, 4.0]}
     add_option(parser, audit, "epsilons", "--epsilon", type=epsilon, help=claims, **default)
     add_options(parser, audit, ("n", "steps", "mechanisms"), mechanisms=["--mechanism"], n=["--records"])
     add_json(parser)

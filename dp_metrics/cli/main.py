@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         words = sys.argv[1:] if argv is None else argv
         chosen = words[0] if words and words[0] in _COMMANDS else None
         options = _parser(chosen, words).parse_args(words[1:] if chosen else words)
-        code: int | None = options.run(options)
+        code = options.run(options)
     except (CommandError, ImportError, OSError, ValueError, TypeError) as error:
         if not _is_closed_pipe(error):
             tell("error", error)

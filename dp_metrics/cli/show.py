@@ -25,7 +25,7 @@ from dp_metrics.release.result import Result, counts_persons
 from dp_metrics.release.stored import as_plain
 
 _WIDEST, _DIGITS = 60, 6
-_ONE: ByName = {"nargs": None, "default": None}
+_ONE = {"nargs": None, "default": None}
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def add_payer(parser: Parser, function: Function, **cost: Any) -> None:
 
 def opened_budget(typed: Namespace) -> PrivacyAccountant | None:
     """Return the budget that was typed, created only if a total says so; it has what is asked of it left."""
-    path: Path | None = typed.budget
+    path = typed.budget
     if typed.spend_name is not None and not typed.spend_name.isprintable():
         raise CommandError("--spend-name takes one line of printable text")
     if path is None:

@@ -117,7 +117,7 @@ def moment_of(label: Any, kind: str | None = None) -> Any:
 
 def exact(labels: Array) -> list[Any]:
     """Return the elements of an array, each as `moment_of` gives it."""
-    objects: list[Any] = (moments(labels) if labels.dtype.kind in "mM" else labels).ravel().tolist()
+    objects = (moments(labels) if labels.dtype.kind in "mM" else labels).ravel().tolist()
     if any(issubclass(kind, _OBJECTS_OF_TIME) for kind in set(map(type, objects))):
         return [moment_of(one) for one in objects]
     return objects  # far faster where there is no time
@@ -301,7 +301,7 @@ def _number(element: Any, name: str, no_numbers: str) -> float:
     """Return one object as a float, or raise because of what that object is."""
     if is_missing(element):
         return math.nan
-    failure: Exception = ValueError(no_numbers.format("what was given"))
+    failure = ValueError(no_numbers.format("what was given"))
     if quietly(np.ndim, element) != 0:
         failure = ValueError(_RAGGED)
     elif (number := quietly(float, element)) is not None:
@@ -393,7 +393,7 @@ def in_blocks(values: Array, rows: int = BLOCK) -> Iterator[Array]:
 def float_block(block: Array, name: str) -> Floats:
     """Return numbers as contiguous float64, uncopied if they are; they must be finite."""
     # NumPy may compute a logarithm of strided data by other code, with another last bit
-    values: Floats = np.ascontiguousarray(block, dtype=np.float64)
+    values = np.ascontiguousarray(block, dtype=np.float64)
     if block.dtype.kind == "f" and not np.isfinite(values).all():
         if np.isnan(values).any():
             raise ValueError(MISSING.format(name))
@@ -528,7 +528,7 @@ class Shape:
         return replace(self, arguments=tuple(x if x.states_columns else unstated for x in self.arguments))
 
 
-_UNTOLD: Array = np.empty((0, 0), dtype=object)
+_UNTOLD = np.empty((0, 0), dtype=object)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -21,7 +21,7 @@ from dp_metrics.inputs.options import Array, Codes, as_whole
 
 _EXACT_AS_FLOATS = 2**53
 _ORDINARY = {str, int, bool}
-_SORTS: dict[str, tuple[type, ...]] = {"text": (str,), "bytes": (bytes,), "numbers": (Number, np.bool_)}
+_SORTS = {"text": (str,), "bytes": (bytes,), "numbers": (Number, np.bool_)}
 _ZONES = "{} holds {}, and {} {}: nobody can tell which are the same. Give all a time zone, or none."
 _OF_PROBABILITIES = "To compare probabilities use log_loss or brier_score."
 _PASS_LABELS = f"Pass labels, such as predict gives, and not probabilities or scores. {_OF_PROBABILITIES}"
@@ -58,7 +58,7 @@ def sorted_labels(labels: Array, name: str = "labels") -> Array:
         first = {arrays.moment_of(label): label for label in listed}
         if len({one.kind for one in first if type(one) is Moment}) < 2:
             return _as_objects([first[one] for one in sorted(first)])
-    members: list[Any] = list(type(listed[0])) if isinstance(listed[0], Enum) else []
+    members = list(type(listed[0])) if isinstance(listed[0], Enum) else []
     if not all(label in members for label in listed):
         raise ValueError(f"{name} must be of one type, so that they can be sorted.")
     return _as_objects([member for member in members if member in listed])

@@ -114,7 +114,7 @@ def absolute_error(y_true: Floats, y_pred: Floats) -> Floats:
     return np.abs(y_pred - y_true)
 
 
-FINITE_FOR_FINITE_ONLY: tuple[Loss, ...] = (squared_error, absolute_error)
+FINITE_FOR_FINITE_ONLY = (squared_error, absolute_error)
 """Losses that are infinite or NaN wherever an argument is: if they are finite, so were the records."""
 
 

@@ -120,7 +120,7 @@ def _decimal(value: float) -> Fraction:
     return Fraction(repr(value))
 
 
-_LARGEST_EPSILON: float = 10
+_LARGEST_EPSILON = 10
 
 
 def warn_of_large_epsilon(epsilon: Any) -> None:

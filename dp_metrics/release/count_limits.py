@@ -284,7 +284,7 @@ def quick_ratio_limits(
     # a count below 0 would make no share likely
     a, others = np.maximum(a, 0.0), np.maximum(total - a, 0.0)
     total = a + others
-    share: Quotient = a, total, noise, lambda p: total * p * (1 - p)
+    share = a, total, noise, lambda p: total * p * (1 - p)
     lower, upper = quotient_limits((share, share), miss)
     return np.where(total > 0, lower, 0.0), np.where(total > 0, upper, 1.0)
 

@@ -52,7 +52,7 @@ MALFORMED = (
 """What reading damaged JSON, or making something of it, may raise."""
 
 _KINDS: tuple[Any, ...] = (Interval, Output, Totals, *MECHANISMS.values())
-STORED_TYPES: Mapping[str, str] = {kind.__name__: f"{kind.__module__}:{kind.__name__}" for kind in _KINDS} | {
+STORED_TYPES = {kind.__name__: f"{kind.__module__}:{kind.__name__}" for kind in _KINDS} | {
     "CalibrationCurve": "dp_metrics.metrics.scores.curve_formulas:CalibrationCurve",
     "Choice": "dp_metrics.model_selection.best:Choice",
     "Comparison": "dp_metrics.inference.comparison:Comparison",
@@ -539,7 +539,7 @@ def restored(question: str | None, answer: str) -> Any:
         if kind in ("search", "value"):
             found = form
         elif asked is not None:
-            results: Results = partial(_results, asked, content["results"])
+            results = partial(_results, asked, content["results"])
             found = resolve_name(_RESTORED_BY[kind])(asked, form, results)
     except MALFORMED as error:
         if str(error) == OTHER_VERSION:
