@@ -409,12 +409,6 @@ Each takes the question, the public form of the records with what else the resul
 """
 
 
-def _results(asked: ByName, drawn: Sequence[ByName], query: Query | Together) -> list[AnyResult]:
-    terms = Terms(asked["epsilon"], Relation(asked["neighboring"]), asked["mechanism"])
-    each = query.each(asked["metric"], terms)
-    return [_result(*one[:3], of_one) for one, of_one in zip(each, drawn, strict=True)]
-
-
 def answer_json(kind: str, form: Any, results: Sequence[AnyResult]) -> str | None:
     """Return what was released as JSON; None if it cannot be written."""
     try:
@@ -531,7 +525,7 @@ def restored(question: str | None, answer: str) -> Any:
     found, reason = None, DAMAGED
     try:
         content = content_of(answer, "answer")
-        asked = None if question is None else decoded(content_of(question, "question"))
+        asked: Any = None if question is None else decoded(content_of(question, "question"))
         kind = content["kind"]
         if asked is not None and asked["kind"] != kind:
             raise ValueError(DAMAGED)
@@ -539,7 +533,12 @@ def restored(question: str | None, answer: str) -> Any:
         if kind in ("search", "value"):
             found = form
         elif asked is not None:
-            results = partial(_results, asked, content["results"])
+
+            def results(query: Query | Together) -> list[AnyResult]:
+                terms = Terms(asked["epsilon"], Relation(asked["neighboring"]), asked["mechanism"])
+                each = zip(query.each(asked["metric"], terms), content["results"], strict=True)
+                return [_result(*one[:3], drawn) for one, drawn in each]
+
             found = resolve_name(_RESTORED_BY[kind])(asked, form, results)
     except MALFORMED as error:
         if str(error) == OTHER_VERSION:
