@@ -23,15 +23,7 @@ from dp_metrics.cli import CommandError, Parser, files, tell
 from dp_metrics.cli.demonstration import add_data, demonstrate, writable
 from dp_metrics.cli.files import Column, Columns, Predictions
 from dp_metrics.cli.show import add_limits, add_payer, opened_budget, printed, refusals, show
-from dp_metrics.cli.words import (
-    SEVERAL,
-    add_option,
-    add_options,
-    flag,
-    given,
-    metrics_typed,
-    value_of,
-)
+from dp_metrics.cli.words import SEVERAL, add_option, add_options, flag, given, metrics_typed, value_of
 from dp_metrics.exceptions import PrivacyBudgetError
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import private_compare
@@ -220,11 +212,7 @@ def run_score(typed: Namespace) -> None:
 
 
 def _release_metric(
-    typed: Namespace,
-    row: Metric,
-    options: dict[str, Any],
-    settings: dict[str, Any],
-    columns: Columns,
+    typed: Namespace, row: Metric, options: dict[str, Any], settings: dict[str, Any], columns: Columns
 ) -> None:
     """Print a metric: of a summary of all chunks where it has one, else of all records at once."""
     if row.mechanism is not None:

@@ -115,10 +115,7 @@ def add_option(parser: ArgumentParser, function: Function, name: str, *flags: st
 
 
 def add_options(
-    parser: Parser,
-    function: Function,
-    names: Collection[str] | None = None,
-    **flags: Sequence[str],
+    parser: Parser, function: Function, names: Collection[str] | None = None, **flags: Sequence[str]
 ) -> None:
     """Add the options of a function that are there for no other one yet.
 

@@ -42,12 +42,7 @@ from dp_metrics.inputs.models import FAR, as_float64, ask, columns_by_label, no_
 from dp_metrics.inputs.options import Array, ByName, Floats, Relation
 from dp_metrics.metrics import metric_of
 from dp_metrics.metrics.labels.confusion import Confusion
-from dp_metrics.model_selection.scorers import (
-    PrivateScorer,
-    relation_of,
-    release_score,
-    wants_probabilities,
-)
+from dp_metrics.model_selection.scorers import PrivateScorer, relation_of, release_score, wants_probabilities
 
 _MISSING, _TOO_LARGE = "missing", "too large"
 _ODD = {_MISSING, _TOO_LARGE}

@@ -333,11 +333,7 @@ def quotient_limits(
 
 
 def combined_limits(
-    function: Function,
-    estimates: Sequence[float],
-    limits: Sequence[Range],
-    *,
-    is_monotone: bool = True,
+    function: Function, estimates: Sequence[float], limits: Sequence[Range], *, is_monotone: bool = True
 ) -> Range:
     """Return approximate limits of a function of independent estimates, from limits of each of these.
 
@@ -560,11 +556,7 @@ def _table_of(
 
 
 def noisy_ratio(
-    noise: NoisyCounts,
-    a: Sequence[int],
-    b: Sequence[int],
-    n: int | None,
-    weights: Range = (1.0, 1.0),
+    noise: NoisyCounts, a: Sequence[int], b: Sequence[int], n: int | None, weights: Range = (1.0, 1.0)
 ) -> NoisyRatio:
     """Return the noisy counts of a metric A / (A + B), in their units.
 

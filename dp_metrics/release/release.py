@@ -77,12 +77,7 @@ class Release:
     """
 
     def __init__(
-        self,
-        metric: str,
-        terms: Terms,
-        *,
-        disclosing: Sequence[str] = (),
-        call: Callable[[], Call],
+        self, metric: str, terms: Terms, *, disclosing: Sequence[str] = (), call: Callable[[], Call]
     ) -> None:
         terms.relation.refuse(disclosing)
         self.metric, self.terms, self._call = metric, terms, cache(call)
@@ -180,11 +175,7 @@ class Release:
         return found
 
     def _kept(
-        self,
-        claim: Claim | None,
-        results: list[AnyResult],
-        form: Any,
-        make: Callable[[list[AnyResult]], T],
+        self, claim: Claim | None, results: list[AnyResult], form: Any, make: Callable[[list[AnyResult]], T]
     ) -> T:
         """Return what is made of results, stored in the budget, or else with a note that it is not."""
         made = make(results)

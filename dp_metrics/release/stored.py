@@ -41,14 +41,7 @@ from dp_metrics.release.result import AnyResult
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
 DAMAGED = "What is stored of this release is damaged, or was written by another version of dp_metrics."
-MALFORMED = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
+MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What reading damaged JSON, or making something of it, may raise."""
 
 _KINDS: tuple[Any, ...] = (Interval, Output, Totals, *MECHANISMS.values())
@@ -233,11 +226,7 @@ class Call:
 
     @classmethod
     def of(
-        cls,
-        kind: str,
-        arguments: ByName,
-        features: Callable[[], Codes] | None = None,
-        **described: Any,
+        cls, kind: str, arguments: ByName, features: Callable[[], Codes] | None = None, **described: Any
     ) -> Self:
         """Return what is public of a call with these arguments, each of which its name tells; read none yet.
 
