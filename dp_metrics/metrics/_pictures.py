@@ -28,6 +28,7 @@ COLOURS: Mapping[str, str] = {
 """Of all pictures: released lines, released bars, limits, what chance would give, what is mostly noise."""
 
 _NOISE = "mostly noise"
+_RELEASED: Mapping[str, Any] = {"color": COLOURS["value"], "linewidth": 1.8}
 _BY_CHANCE: Mapping[str, Any] = {"color": COLOURS["chance"], "linestyle": ":", "linewidth": 1}
 _MOST_LIMITS = 3  # labels, up to which the limits of a cell fit below its number
 _CHARACTERS = 33  # that fit side by side into a matrix of 400 pixels
@@ -42,7 +43,7 @@ def draw_roc(curve: RocCurve, area: float, band: RocBand | None, ax: Any) -> Any
     from sklearn.metrics import RocCurveDisplay  # slow to import
 
     display = RocCurveDisplay(fpr=curve.fpr, tpr=curve.tpr, roc_auc=area).plot(ax=_axes(ax))
-    display.line_.set(color=COLOURS["value"], linewidth=1.8, label=f"released (area {area:.3f})", zorder=3)
+    display.line_.set(label=f"released (area {area:.3f})", zorder=3, **_RELEASED)
     _shade(display.ax_, band)
     display.ax_.plot([0, 1], [0, 1], label="chance", **_BY_CHANCE)
     return _finished(display, "false positive rate", "true positive rate", "lower right")
@@ -77,8 +78,7 @@ def draw_precision_recall(
 
     display = PrecisionRecallDisplay(curve.precision, curve.recall, average_precision=average)
     display.plot(ax=_axes(ax))
-    label = f"released (average {average:.3f})"
-    display.line_.set(color=COLOURS["value"], linewidth=1.8, label=label, zorder=3)
+    display.line_.set(label=f"released (average {average:.3f})", zorder=3, **_RELEASED)
     if is_noise.any():
         is_grey = np.append(is_noise, is_noise[-1])  # the last point has no threshold of its own
         x, y = (np.where(is_grey, one, np.nan) for one in (curve.recall, curve.precision))
@@ -108,7 +108,7 @@ def draw_calibration(display: Any, band: CalibrationBand | None, is_noise: NDArr
 def draw_net_benefit(curve: NetBenefitCurve, ax: Any) -> Any:
     """Return axes with the net benefit by threshold, beside that of treating all, and none."""
     axes = _tidied(_axes(ax))
-    axes.plot(curve.thresholds, curve.net_benefit, color=COLOURS["value"], linewidth=1.8, label="released")
+    axes.plot(curve.thresholds, curve.net_benefit, label="released", **_RELEASED)
     axes.plot(curve.thresholds, curve.treat_all, color=COLOURS["chance"], linestyle=":", label="treat all")
     axes.axhline(0.0, color=COLOURS["chance"], linewidth=1, label="treat none")
     most = float(curve.treat_all.max(initial=0.01))
@@ -117,9 +117,7 @@ def draw_net_benefit(curve: NetBenefitCurve, ax: Any) -> Any:
     return axes
 
 
-def draw_confusion(
-    matrix: Floats, labels: Sequence[Any], limits: Interval, ax: Any, *, is_told: bool = True
-) -> Any:
+def draw_confusion(matrix: Floats, labels: Sequence[Any], limits: Interval, ax: Any, *, is_told: bool) -> Any:
     """Return the display of a confusion matrix, grey where a cell may be empty.
 
     Parameters
@@ -132,7 +130,7 @@ def draw_confusion(
         Of each cell.
     ax : matplotlib Axes or None
         Where to draw.
-    is_told : bool, default=True
+    is_told : bool
         Whether to write the limits below the numbers of a small matrix.
     """
     from sklearn.metrics import ConfusionMatrixDisplay  # slow to import

@@ -164,8 +164,8 @@ class Layout:
             missed, wrong = (np.maximum(matrix.sum(axis=axis) - right, 0.0) for axis in (1, 0))
             return Counts(right=right, missed=missed, wrong=wrong, matrix=matrix, n=float(x.sum()))
         x = x.reshape(len(self.kinds), -1)
-        told, weight = dict(zip(self.kinds, x, strict=True)), float(self.cells[-1][1])
-        n = float(x[0].sum() + weight * x[1:].sum())
+        told = dict(zip(self.kinds, x, strict=True))
+        n = float(x[0].sum() + float(self.cells[-1][1]) * x[1:].sum())
         told.pop("rest", None)
         if "others" not in told:
             return Counts(n=n, **told)

@@ -433,9 +433,8 @@ class PrecisionRecallBand:
             What was drawn.
         """
         low, high = (np.append(steps[:1], steps) for steps in (self.lower, self.upper))
-        return ax.fill_between(
-            self.recall, low, high, **{"alpha": 0.25, "linewidth": 0, "step": "pre", **style}
-        )
+        look = {"alpha": 0.25, "linewidth": 0, "step": "pre", **style}
+        return ax.fill_between(self.recall, low, high, **look)
 
 
 @dataclass(frozen=True, eq=False)

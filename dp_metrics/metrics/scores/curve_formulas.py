@@ -56,8 +56,7 @@ def blocks_of_scores(
     ValueError
         If a record is invalid.
     """
-    true, scores = records.arrays
-    for codes, block in zip(in_blocks(true), in_blocks(scores), strict=True):
+    for codes, block in zip(*map(in_blocks, records.arrays), strict=True):
         yield classes.labels.sorted_codes(codes) == classes.positive, read(block)
 
 

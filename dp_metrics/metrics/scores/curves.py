@@ -203,7 +203,7 @@ def _area_of_people(result: Result[Any], asked: PopulationQuestion) -> Interval:
 
 
 def _areas(released: ReleasedNumbers) -> Floats:
-    return np.array([1.0 - loss for loss in released.values])
+    return 1.0 - np.array(released.values)
 
 
 def _mean_area(released: ReleasedNumbers) -> float:

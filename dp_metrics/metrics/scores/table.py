@@ -311,13 +311,13 @@ def binned_calibration_band(
     if n_bins is None:
         return bands.calibration_band(every, counts.middles, asked, n, APPROXIMATE)
     places, records = formulas.even_bins(counts, n_bins)
-    here, each, prob_pred = formulas.are_shown(records), asked.miss / n_bins, bands.middles(n_bins)
+    here, prob_pred = formulas.are_shown(records), bands.middles(n_bins)
     prob_pred[here] = formulas.calibration(counts, n_bins).prob_pred
     lower, upper = np.zeros(n_bins), np.ones(n_bins)
     for place in np.flatnonzero(here):
         inside = np.flatnonzero(places == place)
         share = count_limits.noisy_ratio(noise, (size + inside).tolist(), inside.tolist(), n)
-        lower[place], upper[place] = count_limits.ratio_limits(share, each)
+        lower[place], upper[place] = count_limits.ratio_limits(share, asked.miss / n_bins)
     cells = replace(every, place=np.tile(places, 2), bins=n_bins)
     return bands.calibration_band(cells, prob_pred, asked, n, _OF_GAPS, (lower, upper), here)
 
