@@ -140,15 +140,6 @@ def share_of_records(normalize: Any, of_what: str, *, is_score: bool = False) ->
     return ShareOfRecords(result=result, rises=not is_score, counts=counts, is_share=bool(normalize))
 
 
-def _log_loss_query(shape: Shape, *, labels: Any, max_loss: Any, normalize: Any) -> Query:
-    form = shape.arguments[1]
-    cap = losses.log_loss_cap(form.resolution, check_max_loss(max_loss))
-    loss = partial(losses.log_loss, resolution=form.resolution)
-    columns = LabelColumns.of(labels, form, "y_proba")
-    reading = Monotone(partial(_mean_or_sum, normalize=bool(normalize)))
-    return _mean_query(columns, loss, cap, reading=reading)
-
-
 @private(
     "sklearn.metrics.log_loss", greater_is_better=False, discloses_n={"normalize": True}, **OF_PROBABILITIES
 )
@@ -201,17 +192,16 @@ def private_log_loss(
     >>> 0.1 < loss < 0.5  # exactly 0.216
     True
     """
-    return asks(_log_loss_query, labels=labels, max_loss=max_loss, normalize=normalize)
 
+    def query(shape: Shape) -> Query:
+        form = shape.arguments[1]
+        cap = losses.log_loss_cap(form.resolution, check_max_loss(max_loss))
+        loss = partial(losses.log_loss, resolution=form.resolution)
+        columns = LabelColumns.of(labels, form, "y_proba")
+        reading = Monotone(partial(_mean_or_sum, normalize=bool(normalize)))
+        return _mean_query(columns, loss, cap, reading=reading)
 
-def _brier_query(shape: Shape, *, labels: Any, pos_label: Any, scale_by_half: Any) -> Query:
-    columns = LabelColumns.of(labels, shape.arguments[1], "y_proba", positive=pos_label)
-    if scale_by_half != "auto" and not isinstance(scale_by_half, bool):
-        raise ValueError("scale_by_half must be True, False or 'auto'.")
-    half = columns.columns <= 2 if scale_by_half == "auto" else bool(scale_by_half)
-    codes = partial(_is_positive, columns=columns) if columns.columns == 1 else None
-    loss, cap = partial(losses.brier_loss, half=half), 1.0 if half else 2.0  # probabilities sum to 1
-    return _mean_query(columns, loss, cap, codes=codes)
+    return asks(query)
 
 
 @private(
@@ -260,7 +250,17 @@ def private_brier_score_loss(
     >>> 0.02 < loss < 0.07  # exactly 0.0375
     True
     """
-    return asks(_brier_query, labels=labels, pos_label=pos_label, scale_by_half=scale_by_half)
+
+    def query(shape: Shape) -> Query:
+        columns = LabelColumns.of(labels, shape.arguments[1], "y_proba", positive=pos_label)
+        if scale_by_half != "auto" and not isinstance(scale_by_half, bool):
+            raise ValueError("scale_by_half must be True, False or 'auto'.")
+        half = columns.columns <= 2 if scale_by_half == "auto" else bool(scale_by_half)
+        codes = partial(_is_positive, columns=columns) if columns.columns == 1 else None
+        loss, cap = partial(losses.brier_loss, half=half), 1.0 if half else 2.0  # probabilities sum to 1
+        return _mean_query(columns, loss, cap, codes=codes)
+
+    return asks(query)
 
 
 def _zero_one_query(shape: Shape, *, normalize: Any, is_score: bool = False) -> Query:
@@ -358,22 +358,6 @@ def private_accuracy_score(
     return asks(_zero_one_query, normalize=normalize, is_score=True)
 
 
-def _top_k_query(shape: Shape, *, k: Any, normalize: Any, labels: Any) -> Query:
-    number, form = check_count(k, "k"), shape.arguments[1]
-    if form.columns == 1:
-        raise ValueError(
-            "y_score should be a 2d array with a column for each label. For one column of scores of two "
-            "labels, compare them with a public threshold and use private_accuracy_score."
-        )
-    columns = LabelColumns.of(labels, form, "y_score", fewest=2)
-    reads = (columns.labels.sorted_codes, partial(float_block, name="y_score"))
-    loss = RecordLoss(partial(_misses, k=number), reads=reads, cap=1.0)
-    reader = partial(labels_and_columns, columns=columns, name="y_score")
-    of_what = "records with the true label among the k likeliest"
-    result = share_of_records(normalize, of_what, is_score=True)
-    return Query((MeanOf(loss, is_share=True),), reader, result, unstated=columns.unstated)
-
-
 def _misses(codes: NDArray[np.intp], scores: Floats, *, k: int) -> Floats:
     """Return 1 where the true label is not among the k first; of equal scores the later label is first."""
     own = np.take_along_axis(scores, codes[:, np.newaxis], axis=1)
@@ -438,4 +422,20 @@ def private_top_k_accuracy_score(
     >>> 0.7 < private_top_k_accuracy_score(y_true, y_score, epsilon=1.0, k=2) < 0.8  # exactly 0.75
     True
     """
-    return asks(_top_k_query, k=k, normalize=normalize, labels=labels)
+
+    def query(shape: Shape) -> Query:
+        number, form = check_count(k, "k"), shape.arguments[1]
+        if form.columns == 1:
+            raise ValueError(
+                "y_score should be a 2d array with a column for each label. For one column of scores of two "
+                "labels, compare them with a public threshold and use private_accuracy_score."
+            )
+        columns = LabelColumns.of(labels, form, "y_score", fewest=2)
+        reads = (columns.labels.sorted_codes, partial(float_block, name="y_score"))
+        loss = RecordLoss(partial(_misses, k=number), reads=reads, cap=1.0)
+        reader = partial(labels_and_columns, columns=columns, name="y_score")
+        of_what = "records with the true label among the k likeliest"
+        result = share_of_records(normalize, of_what, is_score=True)
+        return Query((MeanOf(loss, is_share=True),), reader, result, unstated=columns.unstated)
+
+    return asks(query)

@@ -69,21 +69,6 @@ def error_query(
     return Query((MeanOf(replace(of_record, output_weights=weights)),), form["reader"])
 
 
-def r2_query(shape: Shape, *, bounds: Any, multioutput: Any, error_share: Any) -> Query:
-    """Return the query of R^2 of each output, from a mean squared error and a variance, averaged."""
-    share = options.check_share(error_share, "error_share")
-    columns, weights, form = _outputs(shape, multioutput)
-    of_record, k = record_loss(losses.squared_error, bounds), len(columns)
-    errors = [MeanOf(of_record, column) for column in columns]
-    variances = [VarianceOf(of_record.bounds, "y_true", column) for column in columns]
-    return Query(
-        (*errors, *variances),
-        reading=_Scores(weights),
-        shares=(share / k,) * k + ((1 - share) / k,) * k,
-        **form,
-    )
-
-
 def r2_from_parts(error: float, variance: float) -> float:
     """Return 1 - error / variance, always finite."""
     if variance == 0:
@@ -328,7 +313,21 @@ def private_r2_score(
     >>> 0.6 < r2 < 1  # exactly 0.88
     True
     """
-    return asks(r2_query, bounds=bounds, multioutput=multioutput, error_share=error_share)
+
+    def query(shape: Shape) -> Query:
+        share = options.check_share(error_share, "error_share")
+        columns, weights, form = _outputs(shape, multioutput)
+        of_record, k = record_loss(losses.squared_error, bounds), len(columns)
+        errors = [MeanOf(of_record, column) for column in columns]
+        variances = [VarianceOf(of_record.bounds, "y_true", column) for column in columns]
+        return Query(
+            (*errors, *variances),
+            reading=_Scores(weights),
+            shares=(share / k,) * k + ((1 - share) / k,) * k,
+            **form,
+        )
+
+    return asks(query)
 
 
 @private(
@@ -526,13 +525,6 @@ def private_mean_poisson_deviance(
     return asks(error_query, losses.poisson_deviance, max_loss=max_loss, check=_check_counts, several=False)
 
 
-def _median_query(shape: Shape, *, bounds: Any) -> Query:
-    errors = record_loss(losses.absolute_error, bounds)
-    if all((one.columns or 1) > 1 for one in shape.arguments):
-        raise ValueError("y_true and y_pred should be 1d arrays: release one median for each output.")
-    return Query((OrderOf(errors, quantile_rank, errors.limit),), partial(arrays.targets, columns=1))
-
-
 def quantile_rank(n: int, *, share: float = 0.5) -> int:
     """Return which of n values is a quantile, or the lower median, counted from 1; NumPy rounds alike."""
     return max(math.ceil(n * share - 1), 0) + 1
@@ -576,4 +568,11 @@ def private_median_absolute_error(
     >>> 0.4 < private_median_absolute_error(y_true, y_pred, epsilon=1.0) < 0.6  # exactly 0.5
     True
     """
-    return asks(_median_query, bounds=bounds)
+
+    def query(shape: Shape) -> Query:
+        errors = record_loss(losses.absolute_error, bounds)
+        if all((one.columns or 1) > 1 for one in shape.arguments):
+            raise ValueError("y_true and y_pred should be 1d arrays: release one median for each output.")
+        return Query((OrderOf(errors, quantile_rank, errors.limit),), partial(arrays.targets, columns=1))
+
+    return asks(query)
