@@ -71,12 +71,9 @@ class Grid:
                 return guess
             guess += is_low
             guess -= is_high
-        return self._bisected(values)
-
-    def _bisected(self, values: Floats) -> Integers:
-        """Return the same indices without an estimate, which is far off where outputs are subnormal."""
-        low, high = (np.full(values.shape, end) for end in (self.first - 1, self.last + 1))
-        return bisected(low, high, lambda at: (at > self.last) | (self.points(at) >= values))
+        # an estimate is far off where outputs are subnormal
+        low, high = (np.full(values.shape, end) for end in (first - 1, last + 1))
+        return bisected(low, high, lambda at: (at > last) | (self.points(at) >= values))
 
     def index_above(self, values: Floats) -> Integers:
         """Return the number of the first output > value, or last + 1."""
@@ -97,10 +94,9 @@ def bisected(low: Integers, high: Integers, reached: Callable[[Integers], NDArra
 
 def nearest_index(grid: Grid, value: float) -> int:
     """Return the number of the output nearest to a value: of an output that was printed and read, its own."""
-    above = int(grid.index_at_least(np.array([value]))[0])
-    candidates = np.clip(np.array([above - 1, above]), grid.first, grid.last)
-    below, at = np.abs(grid.points(candidates) - value).tolist()
-    return int(candidates[0] if below < at else candidates[1])
+    above = grid.index_at_least(np.array([value]))[0]
+    candidates = np.clip([above, above - 1], grid.first, grid.last)
+    return int(candidates[np.abs(grid.points(candidates) - value).argmin()])
 
 
 @own_error_state
@@ -347,11 +343,6 @@ class GridLaw(OutputLaw):
         reached = np.where(indices >= self.grid.last, 1.0, self._cdf_inside(indices))
         return np.where(indices < self.grid.first, 0.0, reached)
 
-    def index_quantile(self, p: Floats) -> Integers:
-        """Return the smallest k with P(number <= k) >= p, by bisection."""
-        low, high = (np.full(p.shape, end) for end in (self.grid.first - 1, self.grid.last))
-        return bisected(low, high, lambda at: self.index_cdf(at) >= p)
-
     def cdf(self, t: ArrayLike) -> Floats:
         """Return P(release <= t)."""
         t = np.asarray(t, dtype=np.float64)
@@ -361,7 +352,10 @@ class GridLaw(OutputLaw):
     def quantile(self, p: ArrayLike) -> Floats:
         """Return the smallest grid point t with P(release <= t) >= p."""
         p = check_probability(p)
-        return self.grid.points(self.index_quantile(p.ravel())).reshape(p.shape)
+        each = p.ravel()
+        low, high = (np.full(p.size, end) for end in (self.grid.first - 1, self.grid.last))
+        numbers = bisected(low, high, lambda at: self.index_cdf(at) >= each)
+        return self.grid.points(numbers).reshape(p.shape)
 
 
 class ApproximateLaw(OutputLaw):
@@ -549,7 +543,7 @@ class GeometricLaw(GridLaw):
     def __init__(self, grid: Grid, centre: int, noise: Staircase) -> None:
         self.grid, self.centre, self.added = grid, centre, noise
 
-    def release(self, entropy: Entropy) -> float:
+    def release(self, entropy: Entropy) -> Any:
         """Draw an output."""
         number = self.centre + self.added.draw(entropy)
         return self.grid.point(min(max(number, self.grid.first), self.grid.last))
@@ -572,8 +566,7 @@ class GeometricLaw(GridLaw):
         above = away if place + self.centre < self.grid.last else math.inf
         ends = np.clip([place - away, place + above], self.grid.first, self.grid.last)
         # multiples of the spacing would be rounded twice: a count k must be k / n, to the last bit
-        lower, upper = self.grid.points(ends).tolist()
-        return Limits(lower, upper)
+        return Limits(*self.grid.points(ends).tolist())
 
     def outcomes(self) -> Outcomes:
         """Return outputs that stand for cells of probability, and the probability of each."""

@@ -121,7 +121,7 @@ class AboveThreshold(Mechanism):
         if self.ranks is not None:
             return ceil_ranks(self.ranks, n)
         _, eps2 = self._shares(options.check_epsilon(epsilon), monotonic)
-        return ceil_ranks(float(np.log(1e3 * (grid.last - grid.first + 1)) / np.float64(eps2)), n)
+        return ceil_ranks(np.log(1e3 * (grid.last - grid.first + 1)) / eps2, n)
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> AboveThresholdLaw:
         """Return the law of `release`, by quadrature over the threshold."""
@@ -312,7 +312,7 @@ class InverseSensitivity(Mechanism):
     def count_ranks(self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: Range) -> int:
         """Return 2 ln(1e12) / epsilon, where the weight of a rank has fallen to 1e-12."""
         require_bounded(output_range, self._name)
-        return ceil_ranks(float(2 * np.log(1e12) / np.float64(options.check_epsilon(epsilon))), n)
+        return ceil_ranks(2 * np.log(1e12) / options.check_epsilon(epsilon), n)
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> IntervalLaw:
         """Return the law of `release`: on each interval a constant density, or a truncated exponential."""

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from dp_metrics._random import Entropy, discrete_laplace
-from dp_metrics.inputs.options import Epsilon, Range, exact_epsilon, own_error_state
+from dp_metrics.inputs.options import Epsilon, exact_epsilon, own_error_state
 from dp_metrics.mechanisms._base import NOT_MONOTONE, AddedNoise
 from dp_metrics.mechanisms._laws import (
     ENORMOUS,
@@ -190,11 +190,11 @@ class SpreadLaw(GeometricLaw):
         self.place = math.floor(spread * self.grid.last + Fraction(1, 2))
         self.of_spread = spread_noise(self.added, epsilon)
 
-    def release_both(self, entropy: Entropy) -> Range:
-        """Draw the mean and the spread."""
-        value = self.release(entropy)
+    def release(self, entropy: Entropy) -> tuple[float, dict[str, float]]:
+        """Draw the mean; with it the "spread"."""
+        value = super().release(entropy)
         noisy = self.place + self.of_spread.draw(entropy)
-        return value, rounded_quotient(noisy, self.grid.last)
+        return value, {"spread": rounded_quotient(noisy, self.grid.last)}
 
 
 class SumsLaw(ApproximateLaw):

@@ -17,13 +17,12 @@ from fractions import Fraction
 from functools import cache, lru_cache, partial
 from itertools import accumulate
 from operator import mul
-from typing import TypeAlias
 
 import numpy as np
 
 from dp_metrics._random import Entropy, LazyUniform
 from dp_metrics.inputs import options
-from dp_metrics.inputs.options import Epsilon, Floats, Range
+from dp_metrics.inputs.options import Epsilon, Floats, Function, Range
 from dp_metrics.mechanisms._base import PUBLIC_END, TOO_FEW, UNBOUNDED, Mechanism, ceil_ranks
 from dp_metrics.mechanisms._laws import (
     GeometricGrid,
@@ -41,8 +40,6 @@ TAIL = 3
 
 PEAK = 256
 """z0, where the density of H peaks, in grid cells: one resolution."""
-
-ExactRuns: TypeAlias = Callable[[int, bool], tuple[list[int], list[int]]]
 
 _FEW_RANKS = 1024  # the hazard ratios of so few are kept: 16 kB at most
 
@@ -155,7 +152,7 @@ class HazardLaw(GridLaw):
             stride *= 2
         return high
 
-    def _is_below(self, number: int, uniform: LazyUniform, exact_runs: ExactRuns) -> bool:
+    def _is_below(self, number: int, uniform: LazyUniform, exact_runs: Function) -> bool:
         """Return whether U < H(Lambda_number), with ever more bits of both sides until that is certain.
 
         Everything is a whole number of 2^-bits. Each step is rounded down on one side and up on the other, so
@@ -515,7 +512,7 @@ def _count_ranks(mechanism: Hazard, epsilon: Fraction, n: int | None, monotonic:
     eps2 = float(share_of_rank(epsilon, monotonic))
     # a private n is not read: more ranks than needed cost time only
     width = max(mechanism._resolution(eps2, _MANY_RECORDS if n is None else n), 2.0**-32)
-    return ceil_ranks(float(np.float64(max(math.log(1e4 / width), 1.0)) / eps2), n)
+    return ceil_ranks(np.float64(max(math.log(1e4 / width), 1.0)) / eps2, n)
 
 
 def hazard_law(mechanism: Hazard, output_bounds: OutputBounds, epsilon: Fraction) -> HazardLaw:
@@ -523,8 +520,7 @@ def hazard_law(mechanism: Hazard, output_bounds: OutputBounds, epsilon: Fraction
     share = share_of_rank(epsilon, output_bounds.monotonic)
     limit = output_bounds.output_range[1]
     step = mechanism._resolution(float(share), output_bounds.n) / PEAK
-    record_limit = output_bounds.record_limit if mechanism.scale is None else None
-    grid = public_grid(step, limit, record_limit, mechanism.scale)
+    grid = public_grid(step, limit, output_bounds.record_limit, mechanism.scale)
     return HazardLaw(grid, output_bounds, largest_ratio(share))
 
 
@@ -533,7 +529,7 @@ def public_grid(
     step: float, limit: float, record_limit: float | None = None, scale: float | None = None
 ) -> Grid:
     """Return the public grid, where a scale may be chosen; its last output takes some searching."""
-    turn = math.inf if record_limit is None else record_limit / _EVEN_FROM
+    turn = math.inf if record_limit is None or scale is not None else record_limit / _EVEN_FROM
     return GeometricGrid(min(1e-6, 1e-9 * limit) if scale is None else scale, step, limit, turn=turn)
 
 

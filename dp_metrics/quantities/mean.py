@@ -13,7 +13,6 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from dp_metrics._random import Entropy
 from dp_metrics.inputs.arrays import BLOCK, Records, in_blocks, number_of_persons
 from dp_metrics.inputs.losses import RecordLoss, clamp, with_largest
 from dp_metrics.inputs.options import MAX_FLOAT, Array, Codes, Floats, limit_of
@@ -24,7 +23,6 @@ from dp_metrics.quantities.base import (
     Draw,
     Noise,
     OneStage,
-    Output,
     Quantity,
     Totals,
     ranks_known,
@@ -165,12 +163,15 @@ class MeanOf(Quantity):
             done += block.size
         if limits is None and cap is not None:
             headroom = exact.exact_difference(np.asarray(cap), smallest.in_order())
-        by_level = None if levels is None else levels.found()
+        by_level = None
+        if levels is not None:
+            by_level = levels.found()
+            total = sum([exact.in_units(number, part) for number, (_, part) in by_level.items()])
         return MeanStats(
             quantity=self,
             totals=totals,
             capacity=ranks if forget else None,
-            total=total if by_level is None else exact.sum_of_levels(by_level),
+            total=total,
             largest=largest.in_order(),
             headroom=headroom,
             by_level=by_level,
@@ -213,6 +214,7 @@ class MeanWithSpread(OneStage):
     mechanism: Geometric
 
     forgets = True  # the spread follows from sums by level
+    _draw = Noise._draw  # type: ignore[assignment]  # of a law, not of output bounds
 
     def law(self, stats: Any, count: int | None) -> SpreadLaw:
         """Return the law of both."""
@@ -222,11 +224,7 @@ class MeanWithSpread(OneStage):
     def prepare(self, stats: Any) -> Draw:
         """Return the draw."""
         rehearse_law(self.mechanism, self.epsilon, self.facts(1))
-        return partial(self._draw_both, self.law(stats, None))
-
-    def _draw_both(self, law: SpreadLaw, entropy: Entropy, count: int | None) -> Output:
-        value, spread = law.release_both(entropy)
-        return Output(value, {"spread": spread}, count)
+        return partial(self._draw, self.law(stats, None))
 
 
 @dataclass(frozen=True, eq=False)

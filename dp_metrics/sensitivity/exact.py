@@ -182,15 +182,14 @@ class LevelSums:
 
 def level_mantissa(number: int) -> tuple[int, int]:
     """Return a level as a whole mantissa and the power of two by which it is multiplied, in units."""
-    exponent, parts = divmod(number, 1 << (52 - LEVEL_BITS))
-    if exponent:  # normal numbers have a leading bit that is not stored
-        return (parts + (1 << (52 - LEVEL_BITS))) << LEVEL_BITS, exponent - 1
-    return parts << LEVEL_BITS, 0
+    # normal numbers have a leading bit that is not stored; subnormal ones have no smaller power than these
+    power = max((number >> (52 - LEVEL_BITS)) - 1, 0)
+    return (number - (power << (52 - LEVEL_BITS))) << LEVEL_BITS, power
 
 
 def in_units(number: int, mantissas: int) -> int:
     """Return a sum of mantissas of the values from a level up to the next in units."""
-    return mantissas << max((number >> (52 - LEVEL_BITS)) - 1, 0)
+    return mantissas << level_mantissa(number)[1]
 
 
 def level_from(value: float) -> int:
@@ -395,7 +394,7 @@ def _moments_one_by_one(values: Floats) -> tuple[int, int]:
 
 
 def _largest_size(block: Floats) -> float:
-    return float(max(block.max(), -block.min())) if block.size else 0.0
+    return float(max(block.max(), -block.min()))
 
 
 # NumPy 1 has no such function
@@ -470,11 +469,6 @@ def largest_of_both(a: Floats, b: Floats, capacity: int) -> Floats:
     return np.sort(np.concatenate([a, b]))[::-1][:capacity]
 
 
-def sum_of_levels(by_level: ByLevel) -> int:
-    """Return the sum of all values in units of 2**-1074."""
-    return sum([in_units(number, mantissas) for number, (_, mantissas) in by_level.items()])
-
-
 def levels_of_both(a: ByLevel | None, b: ByLevel | None) -> ByLevel | None:
     """Return the counts and sums of the values of both."""
     if a is None or b is None:
@@ -541,12 +535,10 @@ class VarianceAggregate:
 
         Values outside the bounds are clipped.
         """
-        largest, smallest = Largest(capacity, 1), Largest(capacity, -1)
+        largest, smallest = Largest(capacity), Largest(capacity, -1)
         sums = BlockSums()
         n = total = squares = 0
         for block in blocks:
-            if block.size == 0:
-                continue
             low, high = float(block.min()), float(block.max())
             if bounds is not None and not bounds[0] <= low <= high <= bounds[1]:
                 block = np.clip(block, *bounds)

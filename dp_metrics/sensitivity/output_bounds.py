@@ -160,13 +160,8 @@ def order_statistic(values: Floats, limit: float, k: int, ranks: int) -> Ranks:
     A value that is added moves each y_i to y_i or y_(i-1), absent values being 0, and one that is replaced by
     at most one place either way: so bounds of rank l of one data set hold those of rank l - 1 of the other.
     """
-    y = np.zeros(k + ranks)
-    known = values[: k + ranks]
-    y[: known.size] = known
-    upper = np.full(ranks, limit)
-    above = y[: k - 1][::-1][:ranks]
-    upper[: above.size] = above
-    return float(y[k - 1]), y[k:], upper
+    y = padded(values, k + ranks)
+    return float(y[k - 1]), y[k:], padded(y[: k - 1][::-1], ranks, limit)
 
 
 def order_statistic_facts(n: int, limit: float) -> BoundsFacts:
@@ -186,14 +181,13 @@ def order_statistic_bounds(x: Floats, k: int, ranks: int, limit: float) -> Outpu
     first, last = max(k - 1 - ranks, 0), min(k - 1 + ranks, x.size - 1)
     window = np.sort(np.partition(x, (first, last))[first : last + 1])
     below, (value, *_), above = np.split(window, [k - 1 - first, k - first])
-    upper = np.full(ranks, limit)
-    upper[: above.size] = above
-    return order_statistic_facts(x.size, limit).bounds(float(value), padded(below[::-1], ranks), upper)
+    lower, upper = padded(below[::-1], ranks), padded(above, ranks, limit)
+    return order_statistic_facts(x.size, limit).bounds(float(value), lower, upper)
 
 
-def padded(values: Floats, ranks: int) -> Floats:
-    """Return lower bounds with zeros for the ranks that have none of their own."""
-    array = np.zeros(ranks)
+def padded(values: Floats, ranks: int, end: float = 0.0) -> Floats:
+    """Return bounds of so many ranks, of which those without one of their own have the end of the range."""
+    array = np.full(ranks, end)
     array[: len(values)] = values[:ranks]
     return array
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.arrays import in_blocks
 from dp_metrics.inputs.options import Array, Floats
 from dp_metrics.sensitivity.exact import UNIT_BITS, exact_sum, rounded_quotient, rounded_quotients
-from dp_metrics.sensitivity.output_bounds import FINENESS, BoundsFacts, OutputBounds, Sums
+from dp_metrics.sensitivity.output_bounds import FINENESS, BoundsFacts, OutputBounds, Sums, padded
 
 _ONE = 1 << UNIT_BITS
 _OF_RECORD = 2 * FINENESS  # steps that it adds to both sums together
@@ -75,12 +75,12 @@ def calibration_bounds(total: int, n: int, ranks: int, private_n: bool) -> Outpu
         (max(total - moved * rank * _ONE, 0) for rank in several),
         ((n + more * rank) << UNIT_BITS for rank in several),
     )
-    upper = np.ones(len(several))
-    upper[: len(left)] = rounded_quotients(
+    upper = rounded_quotients(
         (total + moved * rank * _ONE for rank in left), ((n - more * rank) << UNIT_BITS for rank in left)
     )
+    upper = padded(np.minimum(upper, 1.0), len(several), 1.0)
     value = rounded_quotient(total, n << UNIT_BITS) if n else 0.0
-    return calibration_facts(None if private_n else n).bounds(value, lower, np.minimum(upper, 1.0))
+    return calibration_facts(None if private_n else n).bounds(value, lower, upper)
 
 
 def calibration_sums(total: int, n: int) -> Sums:
@@ -167,7 +167,7 @@ class RankedScores:
         yield row
         a = np.arange(most)
         highest = self._negatives[::-1][:most]
-        for few, half in zip(*(below.tolist() for below in _below(self._positives, highest)), strict=True):
+        for few, half in zip(*_below(self._positives, highest), strict=True):
             # the a lowest positives are gone already
             left = a[: row.size - 1]
             row = row[:-1] - np.maximum(few - left, 0) - np.maximum(half - left, 0)

@@ -96,7 +96,7 @@ def variance_bounds(aggregate: VarianceAggregate, ranks: int, private_n: bool) -
     ranks = ranks if private_n else min(ranks, n)
     facts = variance_facts(None if private_n else n, aggregate.bounds, ranks)
     limit = facts.output_range[1]
-    value, lower, upper = 0.0, np.zeros(ranks), np.full(ranks, limit)
+    value, lower, highest = 0.0, np.zeros(ranks), np.empty(0)
     if n > 0:
         spreads, scale = least_spreads(aggregate, min(ranks, n)), n * _SQUARES
         value = rounded_quotient(spreads[0], n * scale)
@@ -116,8 +116,7 @@ def variance_bounds(aggregate: VarianceAggregate, ranks: int, private_n: bool) -
         else:
             rise = width * (n - 1)
             highest = rounded_quotients((spread + rank * rise for rank in within), n * n * _SQUARES)
-        upper[: len(within)] = np.minimum(highest, limit)
-    return facts.bounds(value, lower, upper)
+    return facts.bounds(value, lower, padded(np.minimum(highest, limit), ranks, limit))
 
 
 def _least_diluted(spreads: list[int], n: int, ranks: int) -> Floats:
@@ -132,11 +131,10 @@ def _least_diluted(spreads: list[int], n: int, ranks: int) -> Floats:
     # the first spread, the largest up to a factor n, is the unit: what underflows is far below the rest
     scale = spreads[0].bit_length() - 512
     shift = 1 << abs(scale)
-    sizes = range(n, 0, -1)
     sums = np.array(
         [
             s / (size * shift) if scale > 0 else (s * shift) / size
-            for size, s in zip(sizes, spreads, strict=False)
+            for size, s in zip(range(n, 0, -1), spreads, strict=False)
         ]
     )
     # the iteration over spreads ended before `ranks` where one more drop leaves none
@@ -145,10 +143,9 @@ def _least_diluted(spreads: list[int], n: int, ranks: int) -> Floats:
         a = np.arange(int(rank[-1, 0]) + 1)
         quotient = np.where(a <= rank, sums[: a.size] / (n + rank - 2 * a), np.inf)
         best = quotient.min(axis=1, keepdims=True)
-        for row, candidates in enumerate(quotient <= best * (1 + 2.0**-49) + 1e-290):
-            total = n + first + row
-            lower[first + row - 1] = min(
-                rounded_quotient(spreads[i], (n - i) * (total - 2 * i) * _SQUARES)
+        for changed, candidates in enumerate(quotient <= best * (1 + 2.0**-49) + 1e-290, first):
+            lower[changed - 1] = min(
+                rounded_quotient(spreads[i], (n - i) * (n + changed - 2 * i) * _SQUARES)
                 for i in np.flatnonzero(candidates).tolist()
             )
     return lower
@@ -180,7 +177,7 @@ def variance_sums(aggregate: VarianceAggregate) -> Sums:
 
 def _bezier_variance(first: Floats, middle: Floats, last: Floats, *, width: float) -> Floats:
     # noise may be beyond all floats at the smallest epsilon: sums and quotients of these are finite
-    first, middle, last = (np.clip(part, -_LARGEST_SUM, _LARGEST_SUM) for part in (first, middle, last))
+    first, middle, last = np.clip([first, middle, last], -_LARGEST_SUM, _LARGEST_SUM)
     whole = np.maximum(first + middle + last, FINENESS)
     mean, square = np.clip((middle / 2 + last) / whole, 0.0, 1.0), last / whole
     # a distribution on [0, 1] has the most variance, given its mean, if it lives on the ends
@@ -252,7 +249,7 @@ def far_distances(x: Floats, total: int, ends: Range, limit: float, k: int, rank
     # a place beyond both infinite ends has no distance
     lower = _largest(at(n - i - moves) - above, below - at(i - 1 + moves), limit)
     upper = _largest(at(n - i + few) - below[:k], above[:k] - at(i - 1 - few), limit)
-    return float(lower[0]), lower[1:], np.append(upper[1:], np.full(ranks + 1 - upper.size, limit))
+    return float(lower[0]), lower[1:], padded(upper[1:], ranks, limit)
 
 
 def _largest(far_above: Floats, far_below: Floats, limit: float) -> Floats:

@@ -281,21 +281,19 @@ def _by_window(x: Floats, width: float) -> Fraction:
     n = x.size
     windows = _Windows(n, x, None, (n // 2, n - n // 2), (0, 0))
     found = (_windows(x, first, width) for first in range(0, n, _BLOCK))
-    best = _least_clipped(
-        windows, ((starts, n - ends) for starts, ends in found), width, exact.exact_moments(x)
-    )
+    best = _least_clipped(windows, found, width, exact.exact_moments(x))
     return _by_value(x, width) if best is None else best
 
 
 def _windows(x: Floats, first: int, width: float) -> tuple[Places, Places]:
-    """Return the places before and behind the windows that values of a block are the last or the first of."""
+    """Return how many values each window drops, of which one of a block is the last or the first."""
     block = x[first : first + _BLOCK]
     places = np.arange(first, first + block.size)
     left = np.searchsorted(x, _threshold(block, -2 * width))
     right = np.searchsorted(x, _threshold(block, 2 * width), side="right")
     starts, ends = np.concatenate([left, places + 1]), np.concatenate([places + 1, right])
     inside = starts < ends
-    return starts[inside], ends[inside]
+    return starts[inside], x.size - ends[inside]
 
 
 def _by_value(x: Floats, width: float) -> Fraction:
@@ -444,7 +442,7 @@ class _Windows:
         centre = exact.float_units(self._centre)
         self._sums = total - size * centre, squares - centre * (2 * total - size * centre)
         self._all_hold_base = base[0] >= low.size and base[1] >= self.high.size
-        self._exponent: int | None = None
+        self._exponent = 1 << 20  # far from all: nothing is counted yet
 
     def count_in(self, exponent: int) -> None:
         """Add what each tail keeps, and the base, in units of 2^exponent: floats, which may be infinite."""
@@ -458,7 +456,6 @@ class _Windows:
 
     def _kept_of(self, values: Floats, keep: int) -> list[Floats]:
         """Return what a tail keeps: sums of its values and of their squares, from the base outwards."""
-        assert self._exponent is not None
         y = values - self._centre
         np.ldexp(y, -self._exponent, out=y)
         return [_kept(y, keep), _kept(np.square(y, out=y), keep)]
@@ -511,7 +508,10 @@ class _Windows:
         valid = dropped_high >= 0
         spread, error = self.spread(j, dropped_high)
         best = np.fmin.reduce(spread + error, axis=1, keepdims=True, where=valid, initial=np.inf)
-        hopeless = (spread - error > best) | (self._least_spread(j, dropped_high) > best)
+        # the end after the last known one is unknown: NaN
+        low, high = (np.ldexp(np.append(end, np.nan), -self._exponent) for end in (self.low, self.high))
+        distance = _at(high, dropped_high) - low[j]
+        hopeless = (spread - error > best) | (distance * distance * 0.499 > best)
         return valid & ~hopeless, self._constant(j, dropped_high)
 
     def _count_near(self, rank: int) -> None:
@@ -523,16 +523,8 @@ class _Windows:
             ends = np.maximum(np.abs(self.low[j] - self._centre), np.abs(self.high[rank - j] - self._centre))
             exponent = max(math.frexp(ends.min(initial=MAX_FLOAT))[1], exponent)
         # 2^400 times smaller squares are still far above what underflows
-        if self._exponent is None or abs(exponent - self._exponent) > 200:
+        if abs(exponent - self._exponent) > 200:
             self.count_in(exponent)
-
-    def _least_spread(self, j: Places, dropped_high: Places) -> Floats:
-        """Return a lower limit of m Var of each window, as the screen has it; NaN where none is known."""
-        assert self._exponent is not None
-        # the end after the last known one is unknown
-        low, high = (np.ldexp(np.append(end, np.nan), -self._exponent) for end in (self.low, self.high))
-        distance = _at(high, dropped_high) - low[j]
-        return distance * distance * 0.499
 
     def _constant(self, j: Places, dropped_high: Places) -> NDArray[np.bool_]:
         """Return for which ranks a window has equal values at its two ends, numbers j+1 and n-k."""
@@ -550,11 +542,7 @@ def _prefix_sums(values: Floats) -> _PrefixSums:
 
 def _kept(values: Floats, keep: int) -> Floats:
     """Return for each j the sum of the first `keep` values less that of the first j, added outwards."""
-    sums = np.zeros(values.size + 1)
-    np.cumsum(values[:keep][::-1], out=sums[:keep][::-1])
-    np.cumsum(values[keep:], out=sums[keep + 1 :])
-    np.negative(sums[keep + 1 :], out=sums[keep + 1 :])
-    return sums
+    return np.concatenate([np.cumsum(values[:keep][::-1])[::-1], [0.0], -np.cumsum(values[keep:])])
 
 
 def _at(values: Floats, number: Places) -> Floats:
