@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache, partial
 from itertools import accumulate
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import erfcx, ndtr, ndtri
+from scipy.special import betaincinv, erfcx, ndtr, ndtri
 
-from dp_metrics.inputs.options import Array, Floats, Function, Range
+from dp_metrics.inputs.options import Array, Floats
 from dp_metrics.mechanisms._laws import (
     COUNT_LIMIT,
     GeometricLaw,
@@ -29,16 +29,15 @@ from dp_metrics.mechanisms._laws import (
 from dp_metrics.mechanisms.geometric import spread_noise
 from dp_metrics.quantities.tables import NoisyCounts, largest_noise_of_sum, noise_variance, saturated_counts
 
+Ends: TypeAlias = tuple[float, float]
+"""A lower limit and an upper one."""
+
 _EXPONENT = 40.0  # a count is farther from its mean than a window tells with probability exp(-40)
 _CUT_OFF = 2 * math.exp(-_EXPONENT)  # probability of the counts that a sum leaves out
 _RELATIVE = 1e-8  # this exceeds the rounding of a sum of up to 1e9 trials
 _HALVINGS = 60
 _FEW_HALVINGS = 36  # of limits that are approximate: a page has hundreds; they end outside by 2^-36 at most
 _ROOMS = np.geomspace(0.1, 4.0, 16)  # tried, in standard deviations
-
-
-Ends: TypeAlias = tuple[float, float]
-"""The lower and the upper limit of a number."""
 
 
 def at_most(probability: float) -> float:
@@ -58,12 +57,7 @@ def binomial_law(n: int, p: float) -> tuple[Floats, Floats]:
     return x.ravel(), law[0] / total
 
 
-def _tails(law: Array) -> Floats:
-    """Return the sums of a law from each place on, and 0 beyond all."""
-    return np.append(np.cumsum(law[::-1])[::-1], 0.0)
-
-
-def noisy_binomial_limits(count: int, n: int, rate: float, miss: float) -> Range:
+def noisy_binomial_limits(count: int, n: int, rate: float, miss: float) -> Ends:
     """Return the limits of p that a noisy count X + N gives, X binomial of n and p.
 
     Parameters
@@ -105,7 +99,7 @@ def largest_share(count: int, n: int, rate: float, miss: float) -> float:
     return halved(lambda p: at_most(noisy_binomial_cdf(count, n, p, rate)) >= miss, 1.0)[1]
 
 
-def halved(is_below: Callable[[float], bool], high: float, halvings: int = _HALVINGS) -> Range:
+def halved(is_below: Callable[[float], bool], high: float, halvings: int = _HALVINGS) -> Ends:
     """Return two close numbers from 0 to `high`, of which the first is below what is looked for."""
     low = 0.0
     for _ in range(halvings):
@@ -114,7 +108,7 @@ def halved(is_below: Callable[[float], bool], high: float, halvings: int = _HALV
     return low, high
 
 
-def noisy_mean_limits(law: GeometricLaw, released: float, n: int, miss: float) -> Range:
+def noisy_mean_limits(law: GeometricLaw, released: float, n: int, miss: float) -> Ends:
     """Return limits of the mean of numbers from 0 to 1 among all people, from the noisy mean of n of them.
 
     Parameters
@@ -143,25 +137,25 @@ def noisy_mean_limits(law: GeometricLaw, released: float, n: int, miss: float) -
     place, last = nearest_index(law.grid, released), law.grid.last
     ends = np.unique(law.added.quantiles(cell_edges(256, 36, 8)[1:-1]))
     mass, beyond = np.diff(law.added.cdf(ends), prepend=0.0), float(law.added.cdf(-ends[-1:] - 1.0)[0])
-    noise, step = (ends * (n / last), mass, beyond), n / last
+    step = n / last
+    noise = ends * step
+
+    def most_likely(z: float, p: float) -> float:
+        """Return what the probability of a noisy sum of at least z cannot exceed."""
+        x, probabilities = binomial_law(n, p)
+        # the mean of max(B - u, 0) is a straight line between whole numbers, and below all likely ones
+        tails = np.cumsum(probabilities[::-1])[::-1]
+        excess = np.append(np.cumsum(tails[:0:-1])[::-1], 0.0)
+        room = math.sqrt(n * p * (1 - p) + float(mass @ noise**2)) * _ROOMS
+        u = np.subtract.outer(z - room, noise)
+        mean = np.interp(u, x, excess) + np.maximum(x[0] - u, 0.0)
+        return float(np.min((mean @ mass + n * _CUT_OFF) / room)) + beyond
 
     def least(z: float) -> float:
         """Return the largest mean that makes a noisy sum of at least z less likely than the miss."""
-        return 0.0 if z < 0.0 else halved(lambda p: at_most(_most_likely(z, n, p, noise)) < miss, 1.0)[0]
+        return 0.0 if z < 0.0 else halved(lambda p: at_most(most_likely(z, p)) < miss, 1.0)[0]
 
     return least((place - 1) * step), 1.0 - least((last - place - 1) * step)
-
-
-def _most_likely(z: float, n: int, p: float, noise: tuple[Floats, Floats, float]) -> float:
-    """Return what the probability of a noisy sum of at least z cannot exceed."""
-    ends, mass, beyond = noise
-    x, probabilities = binomial_law(n, p)
-    # the mean of max(B - u, 0) is a straight line between whole numbers, and below all likely ones
-    excess = _tails(_tails(probabilities)[1:-1])
-    room = math.sqrt(n * p * (1 - p) + float(mass @ ends**2)) * _ROOMS[:, np.newaxis]
-    u = z - room - ends
-    mean = np.interp(u, x, excess) + np.maximum(x[0] - u, 0.0)
-    return float(np.min((mean @ mass + n * _CUT_OFF) / room[:, 0])) + beyond
 
 
 _INFLATION = 3.2718  # the sum of two standard Laplace variables exceeds this with probability 5 %
@@ -255,11 +249,11 @@ def mean_limits(mean: Any, miss: float, *, is_sure: bool) -> Limits | None:
         both = law.added, spread_noise(law.added, noise.epsilon)
         scales = [each.deviation / math.sqrt(2) / law.grid.last for each in both]
         # bounds may be so close that no mean is above 0
-        m, note = released / high if high else 0.0, normal_note(n)
+        m, note = released / high if high else 0.0, _NORMAL
         unseen = max(-math.log(miss) / n - _INFLATION * math.hypot(*scales) / math.sqrt(2), 0.0)
         ends = max(m - unseen, min(m, 0.5)), min(m + unseen, max(m, 0.5))
-        halves = [mean_half_width(end, spread, n, scales, 2 * miss) for end in ends]
-        lower, upper = max(m - halves[0], 0.0), min(m + halves[1], 1.0)
+        below, above = (mean_half_width(end, spread, n, scales, 2 * miss) for end in ends)
+        lower, upper = max(m - below, 0.0), min(m + above, 1.0)
     return Limits(high * lower, high * upper, note)
 
 
@@ -333,8 +327,12 @@ def quotient_limits(
 
 
 def combined_limits(
-    function: Function, estimates: Sequence[float], limits: Sequence[Range], *, is_monotone: bool = True
-) -> Range:
+    function: Callable[..., Any],
+    estimates: Sequence[float],
+    limits: Sequence[Ends],
+    *,
+    is_monotone: bool = True,
+) -> Ends:
     """Return approximate limits of a function of independent estimates, from limits of each of these.
 
     Parameters
@@ -355,19 +353,21 @@ def combined_limits(
     doi:10.1002/sim.3095), which of two normal means is exact.
     """
     inside = [min(max(x, low), high) for x, (low, high) in zip(estimates, limits, strict=True)]
-    middle, down, up = float(function(*inside)), 0.0, 0.0
-    for place, (low, high) in enumerate(limits):
+    middle = float(function(*inside))
 
-        def moved(x: float, sign: float, place: int = place) -> float:
-            return sign * float(function(*inside[:place], x, *inside[place + 1 :]))
+    def square(sign: float) -> float:
+        """Return the square of how far the function moves down in all, or with the sign -1 up."""
+        squares = 0.0
+        for place, (low, high) in enumerate(limits):
 
-        least, most = (
-            sign * least_between(partial(moved, sign=sign), low, high, is_monotone=is_monotone)
-            for sign in (1.0, -1.0)
-        )
-        down += max(middle - least, 0.0) ** 2
-        up += max(most - middle, 0.0) ** 2
-    return middle - down**0.5, middle + up**0.5
+            def moved(x: float, place: int = place) -> float:
+                return sign * float(function(*inside[:place], x, *inside[place + 1 :]))
+
+            least = least_between(moved, low, high, is_monotone=is_monotone)
+            squares += max(sign * middle - least, 0.0) ** 2
+        return squares
+
+    return middle - square(1.0) ** 0.5, middle + square(-1.0) ** 0.5
 
 
 def least_between(
@@ -435,14 +435,14 @@ class NoisyRatio:
     rates: tuple[Fraction, Fraction]
     rest: int | None
     n: int | None
-    weights: Range = (1.0, 1.0)
+    weights: tuple[float, float] = (1.0, 1.0)
     dropped: float = _DROPPED
 
     @property
-    def is_of_all(self) -> bool:
-        """Whether a and b are all records, of a public number: their one noise has twice the rate."""
+    def of_all(self) -> int | None:
+        """The public number of records if a and b are all of them: their one noise has twice the rate."""
         is_share = self.rest == 0 and self.cells == (1, 1) and self.weights[0] == self.weights[1]
-        return is_share and self.n is not None
+        return self.n if is_share else None
 
     @property
     def estimate(self) -> float:
@@ -451,7 +451,7 @@ class NoisyRatio:
         return a / (a + b) if a + b > 0 else 0.5
 
     @property
-    def variances(self) -> Range:
+    def variances(self) -> tuple[float, float]:
         """Variances of the noise of a and of b, if that of all counts is independent."""
         of_a, of_b = (
             cells * noise_variance(rate) for cells, rate in zip(self.cells, self.rates, strict=True)
@@ -487,14 +487,9 @@ class NoisyRatio:
         """So far the table of the noises goes: it leaves out at most `dropped`."""
         return max(self.largest_noise(place, self.dropped / 4) for place in (0, 1))
 
-    @cached_property
-    def slack(self) -> int:
-        """So far a noise may lie from the middle of its block in the table, on either side."""
-        return self.reach // _FINEST_REACH
-
     def table(self) -> "NoiseTable":
         """Return P(noises of a and b in blocks i and j), or more, with middles from about -reach to reach."""
-        return _table_of(self.cells, self.rates, self.rest, self.slack, self.reach)
+        return _table_of(self.cells, self.rates, self.rest, self.reach // _FINEST_REACH, self.reach)
 
 
 @dataclass(frozen=True, eq=False)
@@ -507,10 +502,18 @@ class NoiseTable:
         P(noises of a and b in blocks i and j), or more.
     middles : ndarray of shape (n_blocks,)
         The middles of the blocks, of either noise.
+    slack : int
+        So far a noise may lie from the middle of its block, on either side.
     """
 
     law: Floats
     middles: Sizes
+    slack: int
+
+    @property
+    def width(self) -> int:
+        """How many noises are in a block."""
+        return 2 * self.slack + 1
 
     @cached_property
     def of_a(self) -> Floats:
@@ -548,15 +551,20 @@ def _table_of(
         for number, rate in zip(cells, rates, strict=True)
     )
     if rest is None:
-        return NoiseTable(np.outer(of_a, of_b), middles)
+        return NoiseTable(np.outer(of_a, of_b), middles, slack)
     far = np.abs(np.arange(-2 * blocks, 2 * blocks + 1)) * width
     others = _law_of_sum(rest, rates[0], 2 * reach)[2 * reach + np.maximum(far - 2 * slack, 0)]
     of_all = _law_of_sum(sum(cells) + rest, rates[0], reach)[reach]
-    return NoiseTable(np.outer(of_a / of_all, of_b) * sliding_window_view(others, 2 * blocks + 1), middles)
+    law = np.outer(of_a / of_all, of_b) * sliding_window_view(others, 2 * blocks + 1)
+    return NoiseTable(law, middles, slack)
 
 
 def noisy_ratio(
-    noise: NoisyCounts, a: Sequence[int], b: Sequence[int], n: int | None, weights: Range = (1.0, 1.0)
+    noise: NoisyCounts,
+    a: Sequence[int],
+    b: Sequence[int],
+    n: int | None,
+    weights: tuple[float, float] = (1.0, 1.0),
 ) -> NoisyRatio:
     """Return the noisy counts of a metric A / (A + B), in their units.
 
@@ -593,7 +601,7 @@ def _law_of_sum(cells: int, rate: Fraction, reach: int) -> Floats:
 
 
 @lru_cache(maxsize=1024)  # a page and a range of groups ask again for many
-def noise_limits(ratio: NoisyRatio, miss: float) -> Range:
+def noise_limits(ratio: NoisyRatio, miss: float) -> Ends:
     """Return limits of the metric A / (A + B) of these records: how far the noise may have moved it.
 
     Parameters
@@ -619,8 +627,8 @@ def noise_limits(ratio: NoisyRatio, miss: float) -> Range:
     Of no records, 0 / 0, any value is covered: the lower limit is above 0, and the upper one below 1, only
     with the probability of their misses. The upper limit is one minus the lower one of b.
     """
-    if ratio.is_of_all:
-        n, rate, a = cast(int, ratio.n), 2 * ratio.rates[0], min(max(ratio.a, -_MOST_COUNT), _MOST_COUNT)
+    if (n := ratio.of_all) is not None:
+        rate, a = 2 * ratio.rates[0], min(max(ratio.a, -_MOST_COUNT), _MOST_COUNT)
         away = Staircase(rate).largest(miss)
         lower, upper = (min(max(end, 0), n) / n for end in (a - away, a + away))
         return lower, upper
@@ -628,12 +636,11 @@ def noise_limits(ratio: NoisyRatio, miss: float) -> Range:
         limit = _corner_of_noise
     else:
         ratio, limit = replace(ratio, dropped=min(_DROPPED, _OF_DROPPED * miss)), _noise_quantile
-    of_a, of_b = limit(ratio, miss), limit(ratio.swapped, miss)
-    most = 1.0 - of_b
-    if most - of_a < 4e-16:  # a point, but for rounding
-        most = of_a
-    lower, upper = ratio.metric(of_a), ratio.metric(most)
-    return lower, max(lower, upper)
+    least, most = limit(ratio, miss), 1.0 - limit(ratio.swapped, miss)
+    if most - least < 4e-16:  # a point, but for rounding
+        most = least
+    lower = ratio.metric(least)
+    return lower, max(lower, ratio.metric(most))
 
 
 def _noise_quantile(ratio: NoisyRatio, miss: float) -> float:
@@ -643,22 +650,22 @@ def _noise_quantile(ratio: NoisyRatio, miss: float) -> float:
     t) is at most the miss. The limit is the next R of the table, so that it is a ratio of counts to the last
     bit.
     """
-    if ratio.a <= ratio.slack and miss < _SURELY_LESS:  # at least half of the noises leave nothing of a
-        return 0.0
-    table, width = ratio.table(), 2 * ratio.slack + 1
+    if ratio.a <= ratio.reach // _FINEST_REACH and miss < _SURELY_LESS:
+        return 0.0  # at least half of the noises leave nothing of a
+    table = ratio.table()
     blocks = len(table.law) // 2
     goal, b = miss - ratio.dropped - _ROUNDING, max(ratio.b, 0)
-    left = ratio.a - ratio.slack - table.middles  # a', where it is smallest
+    left = ratio.a - table.slack - table.middles  # a', where it is smallest
     above = np.flatnonzero(left > 0)
     at_zero, rows = float(table.of_a[left <= 0].sum()), above * (2 * blocks + 2)
     if at_zero > goal:
         return 0.0
     # floats round less than the last summand: P(R <= t) is never taken for too little
-    least = b + ratio.slack + 1e-15 * (b + 2 * ratio.reach)
+    least = b + table.slack + 1e-15 * (b + 2 * ratio.reach)
 
     def last(t: float) -> Sizes:
         """Return, for each noise of a, in which block the largest noise of b with R <= t is."""
-        up_to = np.floor((least - (1.0 - t) / t * left[above]) / width)
+        up_to = np.floor((least - (1.0 - t) / t * left[above]) / table.width)
         return up_to.clip(-blocks - 1, blocks).astype(np.int64)
 
     def is_below(t: float) -> bool:
@@ -668,7 +675,7 @@ def _noise_quantile(ratio: NoisyRatio, miss: float) -> float:
     # where R is what was released, or less, at least half of the noises lie: they are symmetric
     t = halved(is_below, ratio.a / (ratio.a + b) if ratio.a > 0 else 1.0, _FEW_HALVINGS)[0]
     beyond = last(t) + 1 if t > 0 else np.full(above.size, -blocks)
-    ratios = left[above] / (left[above] + np.maximum(b + ratio.slack - width * beyond, 0))
+    ratios = left[above] / (left[above] + np.maximum(b + table.slack - table.width * beyond, 0))
     return float(ratios.min(where=beyond <= blocks, initial=1.0))
 
 
@@ -684,7 +691,7 @@ def _corner(ratio: NoisyRatio, miss: float) -> tuple[int, int]:
     return ratio.a - ratio.largest_noise(0, each), max(ratio.b + ratio.largest_noise(1, each), 0)
 
 
-def ratio_limits(ratio: NoisyRatio, miss: float) -> Range:
+def ratio_limits(ratio: NoisyRatio, miss: float) -> Ends:
     """Return limits of a metric A / (A + B), which rises with p, the share of a in a and b among all people.
 
     Parameters
@@ -722,16 +729,15 @@ def ratio_limits(ratio: NoisyRatio, miss: float) -> Range:
     The limits are those of R. J. Buehler (1957, doi:10.1080/01621459.1957.10501404); N is treated as in
     R. L. Berger and D. D. Boos (1994, doi:10.1080/01621459.1994.10476836).
     """
-    if ratio.is_of_all:
-        n, rate = cast(int, ratio.n), 2 * float(ratio.rates[0])
-        lower, upper = noisy_binomial_limits(ratio.a, n, rate, miss)
+    if (n := ratio.of_all) is not None:
+        lower, upper = noisy_binomial_limits(ratio.a, n, 2 * float(ratio.rates[0]), miss)
     else:
         lower, upper = edge_limits(ratio, miss, is_alone=True)
     least, most = noise_limits(ratio, miss)
     return min(lower, least), max(upper, most)
 
 
-def person_limits(units: int, ratio: NoisyRatio, miss: float) -> Range:
+def person_limits(units: int, ratio: NoisyRatio, miss: float) -> Ends:
     """Return approximate limits of a ratio among all people, of whom each counts once.
 
     Parameters
@@ -757,51 +763,51 @@ def person_limits(units: int, ratio: NoisyRatio, miss: float) -> Range:
     return min(ratio.metric(float(lower)), least), max(ratio.metric(float(upper)), most)
 
 
-def edge_limits(ratio: NoisyRatio, miss: float, *, is_alone: bool = False) -> Range:
+def edge_limits(ratio: NoisyRatio, miss: float, *, is_alone: bool = False) -> Ends:
     """Return limits as `ratio_limits` does, of one of many shares along a curve; each may be missed so often.
 
     They are in the order of (a - s) / (a + b), with s of 2 standard deviations whatever the miss: that of
     `ratio_limits` makes bands up to a quarter wider. Where b is below 0 it ends in points; nobody is shown
     one of them alone; `ratio_limits` asks for what may be.
     """
-    if ratio.reach > _LARGEST_REACH or max(abs(ratio.a), abs(ratio.b), 1) > _MOST_RECORDS:
+    if ratio.reach > _LARGEST_REACH or max(abs(ratio.a), abs(ratio.b)) > _MOST_RECORDS:
         limit = _box_limit
     else:
         limit = partial(_lower_limit, is_alone=is_alone)
-    of_a, of_b = limit(ratio, miss), limit(ratio.swapped, miss)
-    return ratio.metric(of_a), ratio.metric(1.0 - of_b)
+    return ratio.metric(limit(ratio, miss)), ratio.metric(1.0 - limit(ratio.swapped, miss))
 
 
 def _lower_limit(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> float:
     """Return the lower limit, from the table of the noises: as it is shown, or of one edge of a curve."""
     from scipy.optimize import brentq  # which takes its time to import
 
-    table, width, total = ratio.table(), 2 * ratio.slack + 1, ratio.a + ratio.b
+    table, total = ratio.table(), ratio.a + ratio.b
+    of_order, of_size = total, _OF_SIZE
     s = _ORDER * math.sqrt(float(table.of_a @ np.square(table.middles)))
     if is_alone:
         s *= max(math.log(2 * miss) / math.log(_USUAL_MISS), 1.0)
-    of_order = ratio.a + max(ratio.b, 0) if is_alone else total
+        of_order, of_size = ratio.a + max(ratio.b, 0), _OF_SIZE / 2
     if of_order <= 0 or ratio.a <= s:
         return 0.0
     rho = (ratio.a - s) / of_order
 
     def most(law: Array, part: float) -> int:
         """Return the noise of this law of blocks, around 0, that is exceeded with this part of the miss."""
-        blocks_beyond = int(np.argmax(_tails(law) <= part * miss)) - law.size // 2 - 1
-        return width * blocks_beyond + 2 * ratio.slack
+        at_least = np.append(np.cumsum(law[::-1])[::-1], 0.0)
+        blocks_beyond = int(np.argmax(at_least <= part * miss)) - law.size // 2 - 1
+        return table.width * blocks_beyond + 2 * table.slack
 
     # the noise is symmetric; as many numbers of records as a block is wide are asked for at a time
-    least = [total - most(table.of_sums, _OF_SIZE)]
+    first = max(total - most(table.of_sums, of_size), 0)
     if is_alone:
-        least = [total - most(table.of_sums, _OF_SIZE / 2), ratio.a - most(table.of_a, _OF_SIZE / 2)]
-    first = max(*least, 0)
-    sizes = np.arange(first, max(total + most(table.of_sums, _OF_SMALL_SIZE), first) + 1, width)
+        first = max(first, ratio.a - most(table.of_a, of_size))
+    sizes = np.arange(first, max(total + most(table.of_sums, _OF_SMALL_SIZE), first) + 1, table.width)
     if ratio.n is not None:
         sizes = sizes[sizes <= max(ratio.n, sizes[0])]
     goal = miss * (1 - _OF_SIZE - _OF_SMALL_SIZE) - 2 * _DROPPED
     if goal <= 0:
         return 0.0
-    chance = _chance(table, ratio.slack, rho, s)
+    chance = _chance(table, rho, s)
     wanted = float(ndtri(goal))
 
     # by the normal approximation each number of records has a limit; the search begins at the least of these
@@ -834,7 +840,7 @@ def _lower_limit(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> float:
         return max(root - _CLOSE / 2, 0.0)
 
     lower = limit(int(np.argmin(near)), 1.0)
-    for places in np.array_split(np.arange(sizes.size), -(-sizes.size * width // _SIZES)):
+    for places in np.array_split(np.arange(sizes.size), -(-sizes.size * table.width // _SIZES)):
         while lower > 0.0:
             chances = chance(sizes[places], lower)
             worst = int(np.argmax(chances))
@@ -844,17 +850,17 @@ def _lower_limit(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> float:
     return lower
 
 
-def _chance(table: NoiseTable, slack: int, rho: float, s: float) -> Callable[[Sizes, float], Floats]:
+def _chance(table: NoiseTable, rho: float, s: float) -> Callable[[Sizes, float], Floats]:
     """Return a function to F_N(p), or more, for N from each size on: as many as a block is wide."""
-    width, places = 2 * slack + 1, np.arange(len(table.law)) - len(table.law) // 2
+    width, size = table.width, abs(1 - rho) + abs(rho)
+    places = table.middles // width
     # P((1 - rho) z_a - rho z_b >= i / _FINE) for each i from -span on, rounded up; noises are blocks' numbers
-    most = abs(1 - rho) + abs(rho)
-    span = math.ceil(most * places[-1] * _FINE) + 2
+    span = math.ceil(size * places[-1] * _FINE) + 2
     of_a, of_b = (1 - rho) * _FINE * places + (span + 1 - 1e-7), rho * _FINE * places
     cells = np.subtract.outer(of_a, of_b).astype(np.int64)  # above 0: rounded up
     law = np.bincount(cells.ravel(), table.law.ravel(), minlength=2 * span + 1)
-    tail = _tails(law)
-    within = slack * most  # a combination exceeds that of middles by this at most
+    tail = np.append(np.cumsum(law[::-1])[::-1], 0.0)
+    within = table.slack * size  # a combination exceeds that of middles by this at most
     fine = _FINE / width
 
     def chance(sizes: Sizes, p: float) -> Floats:
@@ -894,8 +900,6 @@ def _box_limit(ratio: NoisyRatio, miss: float) -> float:
 
     The limit of Clopper and Pearson rises in a and falls in b.
     """
-    from scipy.special import betaincinv  # scikit-learn depends on scipy; slow to import
-
     a, b = _corner(ratio, miss * _OF_BOX)
     if a <= 0:
         return 0.0

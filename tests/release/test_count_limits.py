@@ -202,10 +202,10 @@ def test_what_blocks_tell_of_an_order_is_never_too_little(p, rho, s, size, rest)
     single = exact_table(ratio)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_FINEST_REACH", 15)
-        of_blocks = replace(ratio)  # whose slack is not kept yet
-        blocks, width = of_blocks.table(), 2 * of_blocks.slack + 1
+        blocks = ratio.table()
+    width = blocks.width
     assert width == 5
-    (told,) = module._chance(blocks, 2, rho, s)(np.array([size]), p)
+    (told,) = module._chance(blocks, rho, s)(np.array([size]), p)
     z = np.arange(-ratio.reach, ratio.reach + 1)
     combination = (1 - rho) * z[:, np.newaxis] - rho * z
     for records in range(size, size + width):

@@ -801,7 +801,7 @@ def benefit_noise_limits(counts: NoisyRatio, n: int, weight: float, miss: float)
         order = np.argsort(error)[::-1]
         at_least = np.cumsum(table.law.ravel()[order])  # in blocks, those that are as far off or farther
         place = int(np.searchsorted(at_least, miss - counts.dropped, side="right"))
-        away = float(error[order[place]]) + counts.slack * (1 + weight)
+        away = float(error[order[place]]) + table.slack * (1 + weight)
     value = counts.a - weight * counts.b
     lower, upper = (min(max(end / n, -weight), 1.0) for end in (value - away, value + away))
     return lower, upper
