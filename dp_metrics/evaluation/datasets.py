@@ -95,14 +95,21 @@ def _advice(dataset: Dataset) -> str:
 def table_of(dataset: Dataset, data_dir: Folder) -> Any:
     """Return the table of a data set as a DataFrame in the form of the file, checked."""
     path = find_file(dataset, data_dir)
+    needed = [dataset.target, *dataset.columns]
     if path is None:
-        table = _fetched(dataset)
+        # what OpenML has as the file would be read; categories become numbers where they are
+        origin, table = "OpenML", _frame(dataset).rename(columns=dict(dataset.rename))
+        for name, codes in dataset.codes.items():
+            if name in table.columns:
+                # an unheard-of spelling becomes an empty cell
+                table[name] = table[name].astype(str).map(dict(codes))
+        text = table.to_csv(index=False, na_rep=dataset.missing)
+        table = import_extra("pandas").read_csv(io.StringIO(text), skipinitialspace=True)
     else:
-        with dataset.reading(f"{path} is damaged or unreadable"):
+        origin = str(path)
+        needed += dataset.drop  # OpenML's copy has no column that would have to be dropped
+        with dataset.reading(f"{origin} is damaged or unreadable"):
             table = import_extra("pandas").read_csv(path)
-    # OpenML's copy has no column that would have to be dropped
-    needed = [dataset.target, *dataset.columns, *(() if path is None else dataset.drop)]
-    origin = "OpenML" if path is None else str(path)
     missing = [column for column in dict.fromkeys(needed) if column not in table.columns]
     if missing:
         raise dataset.fault(f"{origin} has no column {', '.join(missing)}")
@@ -124,16 +131,6 @@ def _frame(dataset: Dataset) -> Any:
         return datasets.fetch_openml(**dataset.openml, as_frame=True).frame
 
 
-def _fetched(dataset: Dataset) -> Any:
-    """Return what OpenML has as the file would be read; categories become numbers where they are."""
-    table = _frame(dataset).rename(columns=dict(dataset.rename))
-    for name, codes in dataset.codes.items():
-        if name in table.columns:
-            table[name] = table[name].astype(str).map(dict(codes))  # an unheard-of spelling: an empty cell
-    text = table.to_csv(index=False, na_rep=dataset.missing)
-    return import_extra("pandas").read_csv(io.StringIO(text), skipinitialspace=True)
-
-
 def read_table_data(dataset: Dataset, data_dir: Folder) -> Loaded:
     """Load a table: one-hot encoded features, and the target as a float or class number."""
     pandas = import_extra("pandas")
@@ -145,8 +142,8 @@ def read_table_data(dataset: Dataset, data_dir: Folder) -> Loaded:
         else:
             numbers = {name: number for number, name in enumerate(dataset.classes)}
             target = column.astype(str).map(numbers).astype(np.int64).to_numpy()
-    dropped = [name for name in (dataset.target, *dataset.drop) if name in table.columns]
-    features = pandas.get_dummies(table.drop(columns=dropped), dtype=np.float64)
+    features = table.drop(columns=[dataset.target, *dataset.drop], errors="ignore")
+    features = pandas.get_dummies(features, dtype=np.float64)
     # xgboost refuses these three characters in feature names.
     safe = str.maketrans({"[": "(", "]": ")", "<": "lt "})
     features.columns = [str(column).translate(safe) for column in features.columns]
@@ -163,25 +160,20 @@ def read_image_data(dataset: Dataset, data_dir: Folder) -> Loaded:
             images = frame.drop(columns=dataset.target).to_numpy(dtype=np.uint8).reshape(-1, *dataset.shape)
     else:
         origin = str(path)
-        images, labels = _read_npz(dataset, path)
+        with (
+            dataset.reading(f"{origin} is damaged or unreadable"),
+            path.open("rb") as stream,
+            np.load(stream, allow_pickle=False) as arrays,
+        ):
+            found = len(arrays["x_train"])
+            images, labels = (np.concatenate([arrays[f"{x}_train"], arrays[f"{x}_test"]]) for x in "xy")
+            labels = labels.astype(np.int64)
+        if found != dataset.train_rows:
+            raise dataset.fault(f"{origin} has {found} training rows, expected {dataset.train_rows}")
     if images.shape != (dataset.rows, *dataset.shape) or labels.shape != (dataset.rows,):
         raise dataset.fault(f"{origin} has {len(labels)} rows, expected {dataset.rows}")
     if not ((labels >= 0) & (labels <= 9)).all():
         raise dataset.fault(f"{origin} holds unexpected labels")
-    return images, labels
-
-
-def _read_npz(dataset: Dataset, path: Path) -> Loaded:
-    with (
-        dataset.reading(f"{path} is damaged or unreadable"),
-        path.open("rb") as stream,
-        np.load(stream, allow_pickle=False) as arrays,
-    ):
-        found = len(arrays["x_train"])
-        images, labels = (np.concatenate([arrays[f"{x}_train"], arrays[f"{x}_test"]]) for x in "xy")
-        labels = labels.astype(np.int64)
-    if found != dataset.train_rows:
-        raise dataset.fault(f"{path} has {found} training rows, expected {dataset.train_rows}")
     return images, labels
 
 
