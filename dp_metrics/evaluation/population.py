@@ -10,7 +10,6 @@ import hashlib
 import math
 import sys
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -53,13 +52,12 @@ def evaluate_model(dataset: Dataset, features: Any, target: NDArray[Any]) -> tup
     """
     from sklearn.model_selection import train_test_split
 
-    if (here := dataset.train_rows) is not None:
-        parts = features[:here], features[here:], target[:here], target[here:]
-    else:
-        parts = train_test_split(features, target, test_size=0.2, random_state=SPLIT_SEED)
-    x_train, x_test, y_train, y_test = parts
+    split: dict[str, Any] = {"test_size": 0.2, "random_state": SPLIT_SEED}
+    if dataset.train_rows is not None:
+        split = {"train_size": dataset.train_rows, "shuffle": False}
+    x_train, x_test, y_train, y_test = train_test_split(features, target, **split)
     if dataset.model != "xgboost":
-        logits_of: Callable[..., Floats] = _mlp_logits if dataset.model == "mlp" else _cnn_logits
+        logits_of = _mlp_logits if dataset.model == "mlp" else _cnn_logits
         logits = logits_of(x_train, y_train, x_test)
         return y_test, softmax(np.clip(logits, -_IMAGE_LOGIT_BOUND, _IMAGE_LOGIT_BOUND), axis=1)
     xgboost, regression = import_extra("xgboost"), dataset.task == "regression"
@@ -92,10 +90,10 @@ def _mlp_logits(x_train: Any, y_train: Any, x_test: Any) -> Floats:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # 5 epochs are what is asked for
         model.fit(scaled, y_train)
-    layer = x_test.reshape(len(x_test), -1) / 255.0
-    for weights, biases in zip(model.coefs_[:-1], model.intercepts_[:-1], strict=True):
-        layer = np.maximum(layer @ weights.astype(np.float64) + biases, 0.0)
-    return np.asarray(layer @ model.coefs_[-1].astype(np.float64) + model.intercepts_[-1])
+    (of_hidden, of_logits), (hidden_bias, logit_bias) = model.coefs_, model.intercepts_
+    pixels = x_test.reshape(len(x_test), -1) / 255.0
+    hidden = np.maximum(pixels @ of_hidden.astype(np.float64) + hidden_bias, 0.0)
+    return np.asarray(hidden @ of_logits.astype(np.float64) + logit_bias)
 
 
 def _cnn_logits(x_train: Any, y_train: Any, x_test: Any) -> Floats:
@@ -135,7 +133,10 @@ def _cnn_logits(x_train: Any, y_train: Any, x_test: Any) -> Floats:
 
 
 _FORMAT = 3  # version of the losses that are kept: raise it whenever they are computed differently
-_LABELS = {"mse": "MSE", "mae": "MAE", "log_loss": "log loss", "variance": "variance"}
+_IN_WORDS = {
+    "mse": "MSE", "mae": "MAE", "log_loss": "log loss", "Rings": "age", "cnt": "rentals",
+    "hours-per-week": "hours",
+}  # fmt: skip
 
 
 Task: TypeAlias = tuple[str, str, str]
@@ -145,8 +146,8 @@ Task: TypeAlias = tuple[str, str, str]
 def title_of(task: Task) -> str:
     """Return the heading of a panel."""
     dataset, column, metric = task
-    names = {"Rings": "age", "cnt": "rentals", "hours-per-week": "hours"}
-    return f"{dataset}{f' {names.get(column, column)}' if column else ''}, {_LABELS[metric]}"
+    of_column = f" {_IN_WORDS.get(column, column)}" if column else ""
+    return f"{dataset}{of_column}, {_IN_WORDS.get(metric, metric)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,13 +220,6 @@ def package_versions() -> dict[str, str]:
     return found
 
 
-def _origin(dataset: Dataset, data_dir: Path | None) -> list[Any]:
-    """Return all that the losses of a model depend on."""
-    path = None if dataset.file_name is None else find_file(dataset, data_dir)
-    data = dataset.source if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
-    return [_FORMAT, data, dataset.bounds, SPLIT_SEED, MODEL_SEED, package_versions()]
-
-
 def _trained(name: str, origin: list[Any], data_dir: Path | None) -> dict[str, Population]:
     dataset = get_dataset(name)
     return populations_of(dataset, *evaluate_model(dataset, *load_dataset(name, data_dir)))
@@ -236,8 +230,12 @@ def load_population(task: Task, data_dir: Path | None, cache: Path) -> Populatio
     name, column, metric = task
     dataset = get_dataset(name)
     if metric != "variance":
+        path = None if dataset.file_name is None else find_file(dataset, data_dir)
+        data = dataset.source if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+        # all that the losses of a model depend on
+        origin = [_FORMAT, data, dataset.bounds, SPLIT_SEED, MODEL_SEED, package_versions()]
         kept = import_extra("joblib").Memory(cache, verbose=0).cache(_trained, ignore=["data_dir"])
-        found: Population = kept(name, _origin(dataset, data_dir), data_dir)[metric]
+        found: Population = kept(name, origin, data_dir)[metric]
         return found
     bounds = dataset.columns.get(column, dataset.bounds)
     values = read_column(name, column, data_dir)
