@@ -81,8 +81,7 @@ _DTYPES = get_type_hints(ResultRow)
 
 def frame_of(rows: Sequence[ResultRow]) -> Any:
     """Return rows as a DataFrame with a dtype for each column."""
-    frame = import_extra("pandas").DataFrame(rows, columns=ResultRow._fields)
-    return frame.astype(_DTYPES)
+    return import_extra("pandas").DataFrame(rows, columns=ResultRow._fields).astype(_DTYPES)
 
 
 def keys_of(frame: Any) -> set[tuple[Any, ...]]:
@@ -452,7 +451,6 @@ _WITH_AND_WITHOUT = tuple(
     for rival in map(RIVALS.__getitem__, ("adaptive", "hazard", "above_threshold", "paper"))
     for setting, line, face in (("bounded", "", ""), ("unbounded", "--", "white"))
 )
-_ASYMMETRIC = tuple(RIVALS[name] for name in ("inverse_sensitivity", "paper", "hazard"))
 
 STUDIES: dict[str, Study] = {
     study.name: study
@@ -471,7 +469,8 @@ STUDIES: dict[str, Study] = {
         ),
         Study(
             "asymmetry", "Simulated output bounds: error against the asymmetry of the sensitivities",
-            rivals=_ASYMMETRIC, kind="simulated",
+            rivals=tuple(RIVALS[name] for name in ("inverse_sensitivity", "paper", "hazard")),
+            kind="simulated",
         ),
         Study("illustrations", "How the mechanisms choose an output", kind="illustration"),
     )

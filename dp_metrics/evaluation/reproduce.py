@@ -15,7 +15,7 @@ import numpy as np
 from dp_metrics._packages import import_extra
 from dp_metrics.evaluation import engine, population
 from dp_metrics.evaluation.datasets import DATASETS, Dataset, find_file, get_dataset
-from dp_metrics.evaluation.engine import ResultRow, Study
+from dp_metrics.evaluation.engine import ERROR_CAP, PANEL, RIVALS, ResultRow, Study
 from dp_metrics.evaluation.population import title_of
 from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._laws import GridLaw
@@ -38,17 +38,17 @@ def panels_of(study: Study, rows: Any) -> Panels:
     if study.kind == "illustration":
         return {
             "distances of an output": _draw_distances,
-            "symmetric sensitivities": partial(_draw_laws, step=(1.0, 1.0), window=(84.0, 116.0)),
-            "asymmetric sensitivities": partial(_draw_laws, step=(0.2, 3.0), window=(90.0, 130.0)),
+            "symmetric sensitivities": partial(_draw_laws, down=1.0, up=1.0, window=(84.0, 116.0)),
+            "asymmetric sensitivities": partial(_draw_laws, down=0.2, up=3.0, window=(90.0, 130.0)),
         }
     if study.kind == "simulated":
-        points = {engine.RIVALS[name]: scatter_points(rows, name) for name in ("paper", "hazard")}
+        points = {RIVALS[name]: scatter_points(rows, name) for name in ("paper", "hazard")}
         return {
             f"against {rival.title}": partial(_draw_scatter, points=some, colour=rival.colour)
             for rival, some in points.items()
             if len(some)
         }
-    lines = dict(iter(engine.summarise(rows).groupby(engine.PANEL)))
+    lines = dict(iter(engine.summarise(rows).groupby(PANEL)))
     return {
         title_of(task): partial(_draw_errors, study=study, lines=lines[task])
         for task in study.tasks
@@ -123,10 +123,10 @@ def _draw_distances(axes: Any) -> None:
     length = np.ceil(np.abs(t))
     reflective = np.where(t >= 0, np.maximum(length, 1.0) - 0.5, 0.5 - length)
     for name, label, distance in (
-        ("inverse_sensitivity", engine.RIVALS["inverse_sensitivity"].title, length),
+        ("inverse_sensitivity", RIVALS["inverse_sensitivity"].title, length),
         ("paper", "reflective inverse sensitivity (first picture)", reflective),
     ):
-        axes.step(t, distance, where="mid", color=engine.RIVALS[name].colour, linewidth=1.5, label=label)
+        axes.step(t, distance, where="mid", color=RIVALS[name].colour, linewidth=1.5, label=label)
     axes.axhline(0.0, color="0.6", linewidth=0.8)
     axes.set_xticks(range(-4, 5), ["L4", "L3", "L2", "L1", "f", "U1", "U2", "U3", "U4"])
     axes.set_xlabel("output")
@@ -135,12 +135,11 @@ def _draw_distances(axes: Any) -> None:
     axes.grid(visible=False)
 
 
-def _draw_laws(axes: Any, *, step: tuple[float, float], window: tuple[float, float]) -> None:
-    step_down, step_up = step
-    output_bounds = illustration_bounds(step_down, step_up)
+def _draw_laws(axes: Any, *, down: float, up: float, window: tuple[float, float]) -> None:
+    output_bounds = illustration_bounds(down, up)
     for name, stride in (("inverse_sensitivity", 1), ("paper", 1), ("hazard", 24)):
-        style = {"color": engine.RIVALS[name].colour, "label": engine.RIVALS[name].title}
-        law: Any = engine.RIVALS[name].make(1.0).output_distribution(output_bounds, _EPSILON)
+        rival = RIVALS[name]
+        law: Any = rival.make(1.0).output_distribution(output_bounds, _EPSILON)
         if isinstance(law, GridLaw):
             # the probability of each output (of each few, where they are dense) spread over the gap below it
             first, last = law.grid.index_at_least(np.array(window))
@@ -149,11 +148,12 @@ def _draw_laws(axes: Any, *, step: tuple[float, float], window: tuple[float, flo
         else:
             edges = np.linspace(*window, 321)
             cdf = law.cdf(edges)
-        axes.stairs(np.diff(cdf) / np.diff(edges), edges, baseline=None, linewidth=1.3, **style)
+        style = {"color": rival.colour, "label": rival.title, "linewidth": 1.3}
+        axes.stairs(np.diff(cdf) / np.diff(edges), edges, baseline=None, **style)
     axes.axvline(_VALUE, color="0.6", linewidth=0.8)
-    visible = [(f"L{i}" if step_down > 0.5 else "", _VALUE - step_down * i) for i in (4, 8, 12)]
-    visible += [("f", _VALUE), *((f"U{i}", _VALUE + step_up * i) for i in (4, 8, 12))]
-    axes.set_xticks([at for _, at in visible], [name for name, _ in visible])
+    ticks = {_VALUE - down * i: f"L{i}" if down > 0.5 else "" for i in (4, 8, 12)}
+    ticks |= {_VALUE: "f"} | {_VALUE + up * i: f"U{i}" for i in (4, 8, 12)}
+    axes.set_xticks(list(ticks), list(ticks.values()))
     axes.set_xlim(*window)
     axes.set_ylim(bottom=0.0)
     axes.set_xlabel(f"output, epsilon = {_EPSILON:g}")
@@ -212,9 +212,9 @@ def draw_evaluation(study: Study, rows: Sequence[ResultRow], path: Path) -> None
     frame = engine.frame_of(rows)
     title = f"{study.title}: error that privacy adds, {rows[0].n:,} test records"
     if not frame["bounded"].all():
-        names = dict.fromkeys(rival.mechanism for rival in study.rivals)
+        names = [rival.mechanism for rival in study.rivals]
         absent = ", ".join(name for name in names if name not in set(frame["mechanism"]))
-        title += f"; errors capped at {engine.ERROR_CAP:g} x the true value"
+        title += f"; errors capped at {ERROR_CAP:g} x the true value"
         title += f"\nleft out, since they need public bounds: {absent}" if absent else ""
     draw_figure(study, panels_of(study, frame), path, title=title)
 
@@ -242,7 +242,7 @@ def _frame(rows: Any, index: str) -> Any:
 
 def _pivot(lines: Any, value: str, columns: str = "mechanism") -> Any:
     """Return one line per panel and epsilon, with a column for each mechanism (or setting)."""
-    return lines.pivot_table(index=[*engine.PANEL, "epsilon"], columns=columns, values=value, sort=False)
+    return lines.pivot_table(index=[*PANEL, "epsilon"], columns=columns, values=value, sort=False)
 
 
 def _by_panel(values: Any) -> Any:
@@ -281,12 +281,11 @@ def overall_tables(rows: Any) -> dict[str, Any]:
         return {}
     wide = _pivot(lines, "mean")
     ratios = wide[[name for name in _RIVALS if name in wide.columns]].div(wide[_DEFAULT], axis=0)
-    ratios = ratios.rename(columns={name: rival.title for name, rival in engine.RIVALS.items()})
+    ratios = ratios.rename(columns={name: rival.title for name, rival in RIVALS.items()})
     groups = ratios.groupby(level="epsilon")
-    lines = lines.set_index([*engine.PANEL, "epsilon"])
-    own = lines[(lines["mechanism"] == _DEFAULT) & (lines["sampling"] > 0)]
-    smallest = lines.index.get_level_values("epsilon").min()
-    stopped = _pivot(lines[lines.index.get_level_values("epsilon") == smallest].reset_index(), "stopped")
+    own = lines[(lines["mechanism"] == _DEFAULT) & (lines["sampling"] > 0)].set_index([*PANEL, "epsilon"])
+    smallest = lines["epsilon"].min()
+    stopped = _pivot(lines[lines["epsilon"] == smallest], "stopped")
     stopped = stopped[[name for name in _SEARCHES if name in stopped.columns]]
     stopped.index = [title_of(panel[:3]) for panel in stopped.index]
     return {
@@ -304,9 +303,9 @@ def _without_bounds(lines: Any) -> Any:
         if set(part["setting"]) == {"bounded", "unbounded"}:
             median, mean = (_pivot(part, value, "setting") for value in ("median", "mean"))
             free, ratio = part[part["setting"] == "unbounded"], mean["unbounded"] / mean["bounded"]
-            table[engine.RIVALS[name].title] = {
+            table[RIVALS[name].title] = {
                 "medians, without / with": _geometric_mean(median["unbounded"] / median["bounded"]),
-                f"means, capped at {engine.ERROR_CAP:g} x truth, without / with": _geometric_mean(ratio),
+                f"means, capped at {ERROR_CAP:g} x truth, without / with": _geometric_mean(ratio),
                 "the largest of these": ratio.max(),
                 "without: releases above 10 x truth": (free["overshot"] * free["repeats"]).sum(),
                 "of": free["repeats"].sum(),
@@ -325,7 +324,7 @@ def _asymmetries(rows: Any) -> Any:
             ranks = points["asymmetry"].corr(points["ratio"], method="spearman")
             medians = points["ratio"].groupby(part, observed=False).median().to_dict()
             sizes = {"rank correlation": ranks, "simulations": len(points)}
-            table[engine.RIVALS[name].title] = medians | sizes
+            table[RIVALS[name].title] = medians | sizes
     return _frame(table, "mechanism")
 
 
@@ -334,17 +333,11 @@ def _html(frame: Any) -> str:
         return str(frame.to_html(float_format=_number, na_rep="", border=0))
 
 
-def _picture(study: Study, rows: Any) -> str:
-    stream = io.BytesIO()
-    draw_figure(study, panels_of(study, rows), stream)
-    return base64.b64encode(stream.getvalue()).decode()
-
-
 def _numbers(study: Study, rows: Any) -> Any:
     if study.kind != "drawn":
         return None
     lines = engine.summarise(rows[rows["figure"] == study.name])
-    panels = [*map(title_of, lines[engine.PANEL].itertuples(index=False))]
+    panels = [*map(title_of, lines[PANEL].itertuples(index=False))]
     names = ["repeats", "mean", "low", "high", "exact", "median", "q95", "bias"]
     return lines[["mechanism", "setting", "epsilon", *names]].set_axis(panels)
 
@@ -359,8 +352,10 @@ def _settings(rows: Any) -> list[Any]:
         "versions": rows["versions"].str.replace(";", "; "),
         "git revision": rows["revision"],
     }
-    data = [get_dataset(name) for name in drawn["dataset"].unique()]
-    about = {d.name: {"rows": f"{d.rows:,}", "source": d.source, "licence": d.licence} for d in data}
+    about = {
+        d.name: {"rows": f"{d.rows:,}", "source": d.source, "licence": d.licence}
+        for d in map(get_dataset, drawn["dataset"].unique())
+    }
     values = {name: {"value": ", ".join(sorted({*value}))} for name, value in settings.items()}
     return [_frame(values, "setting"), _frame(about, "data set")]
 
@@ -370,13 +365,15 @@ def report_page(rows: Any) -> str:
     text = Path(__file__).with_name("report.html").read_text(encoding="utf-8")
     spaces = {"trim_blocks": True, "keep_trailing_newline": True}
     template = import_extra("jinja2").Template(text, autoescape=True, **spaces)
-    sections = [
-        (study, _picture(study, rows), tables_of(study, rows), _numbers(study, rows))
-        for study in engine.STUDIES.values()
-        if panels_of(study, rows)
-    ]
+    sections = []
+    for study in engine.STUDIES.values():
+        if panels := panels_of(study, rows):
+            stream = io.BytesIO()
+            draw_figure(study, panels, stream)
+            picture = base64.b64encode(stream.getvalue()).decode()
+            sections.append((study, picture, tables_of(study, rows), _numbers(study, rows)))
     tables = {"table": _html, "overall": overall_tables(rows), "settings": _settings(rows)}
-    numbers = {"cap": engine.ERROR_CAP, "exact_repeats": engine.EXACT_REPEATS}
+    numbers = {"cap": ERROR_CAP, "exact_repeats": engine.EXACT_REPEATS}
     return str(template.render(sections=sections, **tables, **numbers))
 
 
@@ -408,8 +405,8 @@ def evaluate(
 
     All test records are used, and the releases are drawn from the operating system's entropy.
     """
-    populations = population.populations_of(dataset, target, prediction)
-    by_task = {(dataset.name, "", metric): population for metric, population in populations.items()}
+    found = population.populations_of(dataset, target, prediction)
+    by_task = {(dataset.name, "", metric): values for metric, values in found.items()}
     study = Study("evaluate", dataset.name, tuple(by_task), engine.MECHANISM_RIVALS, "whole")
     work = engine.plan(study, by_task, (epsilons, 1), set())
     rows = [row for made in engine.run(work, by_task, jobs=1) for row in made]
@@ -418,8 +415,11 @@ def evaluate(
 
 def default_datasets(quick: bool) -> list[str]:
     """Return the paper's data sets that can be used here: the five tables, and unless `quick` the images."""
-    there = [d for d in DATASETS.values() if d.file_name and not (quick and d.shape)]
-    return [d.name for d in there if d.model != "cnn" or find_spec("torch")]
+    return [
+        d.name
+        for d in DATASETS.values()
+        if d.file_name and not (quick and d.shape) and (d.model != "cnn" or find_spec("torch"))
+    ]
 
 
 def reproduce(
