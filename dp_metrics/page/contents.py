@@ -144,8 +144,7 @@ def _required(found: Verdicts, page: PageFacts) -> Table:
         text = _value(number)
         if one.interval is not None:
             value, ends = page_numbers.text_of(number, one.interval, apart_from=bound)
-            wide = page_numbers.TOO_NOISY if one.answer == CANNOT_TELL else ends
-            text = f"{value} ({ends})" if page_numbers.is_told(number) else wide
+            text = f"{value} ({ends})" if page_numbers.is_told(number) else page_numbers.TOO_NOISY
         verdict = Cell(f"{_MARKS[one.answer]} {one.answer}", one.answer.partition(" ")[0])
         rows.append([one.requirement, _cell(number, text), verdict, one.why])
     return Table(f"All together: {found.answer}", ["required", "measured", "verdict", "why"], rows)

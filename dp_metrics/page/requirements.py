@@ -4,13 +4,21 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from dp_metrics.fairness.frame_query import NO_RECORDS
 from dp_metrics.inputs.options import check_choice, check_confidence, did_you_mean
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED
-from dp_metrics.page.page_numbers import IN_UNITS, METRICS, Numbers, is_of_records, limits_of
+from dp_metrics.page.page_numbers import (
+    IN_UNITS,
+    METRICS,
+    TOO_NOISY,
+    Numbers,
+    is_of_records,
+    is_told,
+    limits_of,
+)
 from dp_metrics.page.page_plan import EACH_ONCE, MEDIAN_LIMITS, EvaluationPlan, RequirementError
 from dp_metrics.release.released import Interval, Number, finite
 
@@ -38,7 +46,8 @@ class Verdict:
     requirement : str
         The requirement, as people write it.
     answer : {"pass", "fail", "cannot tell"}
-        "pass" where both limits meet it, "fail" where neither does.
+        "pass" where both limits meet it, "fail" where neither does; of a number that is too noisy to be shown
+        where every possible value does, or none.
     interval : Interval or None
         The limits that tell; None where there are none.
     note : str
@@ -199,10 +208,26 @@ def _verdict(number: Number, sign: str, bound: float, about: str, confidence: fl
     except (TypeError, ValueError) as error:
         is_known = about == "people" and is_of_records(number) and limits_of(number) is not None
         return Verdict(text, CANNOT_TELL, None, str(error), _OF_RECORDS if is_known else str(error))
-    meets = {compared(interval.lower, bound), compared(interval.upper, bound)}
+    # about records a range may be told where one of people is too wide
+    is_noise = not is_told(number if about == "people" else replace(number, _people=None))
+    least, most = _VALUES.get(number.metric, (0.0, 1.0)) if is_noise else interval[:2]
+    meets = {compared(least, bound), compared(most, bound)}
     answer = PASS if meets == {True} else FAIL if meets == {False} else CANNOT_TELL
-    why = _why(number, sign, bound, interval, answer, about)
+    why = _of_noise(sign, bound, answer) if is_noise else _why(number, sign, bound, interval, answer, about)
     return Verdict(text, answer, interval, interval.note, why)
+
+
+_VALUES = {**dict.fromkeys((*IN_UNITS, OVER_EXPECTED), (0.0, math.inf)), "r2": (-math.inf, 1.0)}
+"""The least and the largest value that there may be, of what is no share."""
+
+
+def _of_noise(sign: str, bound: float, answer: str) -> str:
+    """Return why a number that is too noisy to be shown has a verdict: only if that does not depend on it."""
+    if answer == CANNOT_TELL:
+        return f"The number is {TOO_NOISY}. More records, or a larger epsilon, make it clear."
+    _, met, broken = _SIGNS[sign]
+    side = met if answer == PASS else broken
+    return f"Every possible value is {side.format(bound)}. The number itself is {TOO_NOISY}."
 
 
 _MOST_TIMES = 100

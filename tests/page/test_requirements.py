@@ -285,3 +285,38 @@ def test_reasons_give_advice_that_helps():
     bound = float(share.lower + 0.9 * (near["recall"].value - share.lower))
     told = near.check(f"recall >= {bound!r}", about="records")["recall"].why
     assert "about 10 times" in told or "about 9" in told or "about 11" in told
+
+
+def test_a_number_that_is_too_noisy_to_be_shown_meets_no_rule_but_those_of_every_value():
+    page = dp.private_evaluate([1, 0], [1, 0], labels=[0, 1], epsilon=0.1, split={"labels": 1})
+    noise = "The number is too noisy to tell."
+    for rule, answer, why in (
+        ("f1 >= 0", "pass", "Every possible value is at 0 or more. The number itself is too noisy to tell."),
+        ("recall <= 1", "pass", "Every possible value is at 1 or less."),
+        ("precision > 1", "fail", "Every possible value is at 1 or less."),
+        ("f1 > 0", "cannot tell", noise),
+        ("accuracy < 1", "cannot tell", noise),
+        ("accuracy >= 0.001", "cannot tell", noise),
+    ):
+        for about in ("people", "records"):
+            (found,) = page.check(rule, about=about).values()
+            assert (found.answer, found.why[: len(why)]) == (answer, why), (rule, about)
+    assert "too noisy to tell</td>" in page.to_html()
+
+
+def test_a_range_of_few_people_that_is_wide_says_as_much_as_there_is_of_these_records():
+    page = dp.private_evaluate([1] * 3, [1] * 3, labels=[0, 1], epsilon=60.0, split={"labels": 1})
+    assert page.check("recall >= 0.1")["recall"].answer == "cannot tell"  # 3 of 3 is no range to show
+    assert page.check("recall >= 0.9", about="records")["recall"].answer == "pass"
+
+
+def test_rules_of_errors_without_limit_are_of_every_value_from_0():
+    far = dp.private_evaluate(
+        [1.0] * 9, [2.0] * 9, task="regression", epsilon=0.1, split={"absolute error": 1, "errors": 1}
+    )
+    answers = {rule: found.answer for rule in ("mae >= 0", "r2 <= 1", "r2 > 1", "r2 >= 0", "rmse > 0")
+               for found in far.check(rule, about="records").values()}  # fmt: skip
+    assert answers == {
+        "mae >= 0": "pass", "r2 <= 1": "pass", "r2 > 1": "fail", "r2 >= 0": "cannot tell",
+        "rmse > 0": "cannot tell",
+    }  # fmt: skip
