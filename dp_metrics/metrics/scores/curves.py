@@ -237,7 +237,8 @@ def private_roc_auc_score(
     y_score : array-like of shape (n_samples,), (n_samples, 1), (n_samples, 2) or (n_samples, n_classes)
         Scores, any finite numbers: probabilities, or what `decision_function` gives. Of two columns the
         second counts, the scores of the second label; of more each holds those of one label, in sorted order.
-        Columns that are named by the labels may stand in any order.
+        Columns that are named by the labels may stand in any order. Whole numbers above 2^53 are read as the
+        nearest floats, and may tie there.
     average : {"macro"} or None, default="macro"
         Of more than two labels, "macro": the mean of the K areas; None: each of them. "weighted" would need
         the private sizes of the classes; "micro" and "samples" are for classes that do not exclude each
