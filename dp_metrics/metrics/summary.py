@@ -152,7 +152,7 @@ class Summary:
     def _totals(self) -> Totals:
         return self._stats[0].totals if self._stats else Totals.of(0)
 
-    def expecting(self, shape: Shape, terms: Terms | None) -> Self:
+    def expecting(self, shape: Shape, terms: Terms | None = None) -> Self:
         """Return an empty summary of records of this form, which keeps the ranks that terms may use."""
         empty = type(self)(self._name, capacity=self._capacity, **self._options)
         empty._expected, empty._form = replace(self._planned(shape), unstated=None), _form_of(shape)
