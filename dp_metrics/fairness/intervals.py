@@ -128,9 +128,9 @@ class GroupLimits:
 
     def of_group(self, group: Hashable) -> Interval:
         """Return the interval of a group, and say whether those of all hold at once."""
-        if group not in self.entry.known:
+        cell = self.entry.known.get(group)
+        if cell is None:
             raise ValueError(NO_RECORDS)
-        cell = self.entry.known[group]
         counted, records = "persons" if counts_persons(cell.result) else "records", cell.rests_on
         rests = "" if records is None else f"It rests on about {in_words(records)} {counted}."
         return self._of(cell, f"{self.asked.name} of the group {group!r}", rests, self._scope())
@@ -163,8 +163,7 @@ class GroupLimits:
         else:
             what, estimate = f"smallest ratio of the {self.asked.name}", self.entry.ratio()
         ends = here.ends(of)
-        scope = self._scope() if self.together > 1 else ""
-        return self.interval(ends, what, estimate, ends.note, scope)
+        return self.interval(ends, what, estimate, ends.note, self._scope() if self.together > 1 else "")
 
     def ends(self, of: "str | Pair") -> Limits:
         """Return limits of the largest value of a group less the smallest, of their ratio, or of a pair.

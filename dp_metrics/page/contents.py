@@ -391,8 +391,9 @@ def _cost(page: PageFacts) -> Section:
     ]
     tables = [Table("What this page cost", ["release", "epsilon", "tells", "noise to expect"], rows)]
     if page.plan.left_out:
-        left = [[one.about, one.why] for one in page.plan.left_out]
-        tables.append(Table("What was left out", ["", "why"], left))
+        tables.append(
+            Table("What was left out", ["", "why"], [[one.about, one.why] for one in page.plan.left_out])
+        )
     words, public = words_of(page), ""
     lines = [("", page.summary[4])]
     if page.most_records > 1:

@@ -113,8 +113,7 @@ class PageFacts:
     @property
     def relation(self) -> str:
         """The neighbouring relation of the promise: within groups, where the sizes of these are public."""
-        relation = self.public.shape.relation if self.public.sizes is None else Relation.WITHIN_GROUPS
-        return relation.value
+        return (self.public.shape.relation if self.public.sizes is None else Relation.WITHIN_GROUPS).value
 
     @property
     def n(self) -> int | None:
@@ -193,8 +192,9 @@ def words_of(page: PageFacts) -> SimpleNamespace:
 
 def of_all(page: PageFacts) -> list[Number]:
     """Return the numbers of all records and of no one label."""
-    numbers = page.numbers.values()
-    return [one for one in numbers if one.section == page_numbers.HOW_GOOD and one.label is None]
+    return [
+        one for one in page.numbers.values() if one.section == page_numbers.HOW_GOOD and one.label is None
+    ]
 
 
 def of_groups(page: PageFacts) -> list[Number]:
@@ -263,8 +263,8 @@ def _for_whom(page: PageFacts) -> str:
     of_others = {"mae": (words_of(page).of_target, 1), OVER_EXPECTED: ("", 1)}
     unit, times = of_others.get(number.metric, (" points of 100", 100))
     by = number.name.partition(GAP)[2]  # the feature, where there are several
-    gap = f"the largest gap in {number.metric}{by} is {_about(number, unit, times=times)}"
-    return f"Groups surely differ: {gap}."
+    gap = _about(number, unit, times=times)
+    return f"Groups surely differ: the largest gap in {number.metric}{by} is {gap}."
 
 
 def _kept_or_broken(page: PageFacts, rule: str) -> str:
@@ -345,8 +345,8 @@ def _which_is_better(page: PageFacts) -> str:
             f"Cannot tell whether {words.model_name} or {words.baseline_name} is better: no difference is "
             f"sure. Of 100 {words.compared}, {words.model_name} {does}."
         )
-    beats = f"{capital(words.model_name)} {verb} {words.baseline_name}"
-    return f"{beats}: of 100 {words.compared}, it {does}."
+    model = capital(words.model_name)
+    return f"{model} {verb} {words.baseline_name}: of 100 {words.compared}, it {does}."
 
 
 def capital(text: str) -> str:

@@ -116,10 +116,9 @@ def pictures_of(page: PageFacts) -> dict[str, Callable[[Any], Any]]:
         elif isinstance(told, ReleasedScores):
             # the band of very many records takes long, and is too narrow to be seen; of persons there is none
             has_band = page.most_records == 1 and told.counts.total.sum() <= _MOST_WITH_BAND
-            kinds = ["roc", "precision_recall", *["calibration"] * (page.public.setting.edges is None)]
-            for kind in kinds:
-                plot = partial(told.plot, kind, confidence=CONFIDENCE if has_band else None)
-                pictures[kind.replace("_", " ")] = plot
+            plot = partial(told.plot, confidence=CONFIDENCE if has_band else None)
+            for kind in ["roc", "precision_recall", *["calibration"] * (page.public.setting.edges is None)]:
+                pictures[kind.replace("_", " ")] = partial(plot, kind)
     return pictures
 
 
@@ -189,8 +188,10 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
     def __getitem__(self, name: str) -> Number:
         """Return a number by its name."""
         if name not in self.numbers:
-            meant = did_you_mean(name, self.numbers)
-            raise KeyError(f"The page has no number {name!r}; list(page) has all names.{meant}")
+            raise KeyError(
+                f"The page has no number {name!r}; list(page) has all names."
+                f"{did_you_mean(name, self.numbers)}"
+            )
         return self.numbers[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -338,8 +339,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             Call("page", {"page": public.setting.asked()}), metric=page_plan.PAGE, epsilon=public.epsilon,
             neighboring=public.shape.relation.value, mechanism=None,
         )  # fmt: skip
-        form = _stored_form(public, self.plan, self.released_at)
-        answer = stored.answer_json("page", form, self.results)
+        answer = stored.answer_json("page", _stored_form(public, self.plan, self.released_at), self.results)
         release = None if question is None or answer is None else [json.loads(question), json.loads(answer)]
         return _written(json.dumps({**self.to_dict(), "release": release}, allow_nan=False, indent=1), path)
 

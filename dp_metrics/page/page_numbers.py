@@ -124,8 +124,11 @@ def written(
 
 def text_of(number: Number, limits: Interval | None = None, **how: Any) -> tuple[str, str]:
     """Return a number and its range, or other limits, as text; see `written`. A sure gap is apart from 0."""
-    apart_from = 0.0 if is_gap(number) else math.nan
-    how = {"is_share": number.metric not in IN_UNITS, "apart_from": apart_from, **how}
+    how = {
+        "is_share": number.metric not in IN_UNITS,
+        "apart_from": 0.0 if is_gap(number) else math.nan,
+        **how,
+    }
     return written(number.value, limits or limits_of(number), **how)
 
 
@@ -249,8 +252,9 @@ def _numbers_of(release: str, released: Released, setting: Setting) -> Iterator[
     if isinstance(told, ReleasedConfusion):
         yield from _of_labels(release, told)
     elif isinstance(told, ReleasedScores):
-        is_unit = setting.edges is None
-        yield from (one for one in told.numbers().values() if is_unit or one.metric != OVER_EXPECTED)
+        for one in told.numbers().values():
+            if setting.edges is None or one.metric != OVER_EXPECTED:
+                yield one
     elif isinstance(told, PrivateMetricFrame):
         feature = page_plan.feature_of(release)
         is_of_counts = release.startswith((LABELS, page_plan.SIDES, page_plan.PERSONS))

@@ -79,8 +79,7 @@ class PagePart:
     @property
     def ends(self) -> list[float]:
         """The range of the expected error, or the error alone; empty where it is not known."""
-        ends = self.expected_range or (self.expected_error,)
-        return [end for end in ends if end is not None]
+        return [end for end in self.expected_range or (self.expected_error,) if end is not None]
 
     @property
     def in_words(self) -> str:
@@ -327,8 +326,7 @@ class PageForm:
     @property
     def kind(self) -> str:
         """The kind of predictions that tells most."""
-        columns = self.setting.columns
-        return next(kind for kind in (SCORES, PROBABILITIES, TARGETS, LABELS) if kind in columns)
+        return next(kind for kind in (SCORES, PROBABILITIES, TARGETS, LABELS) if kind in self.setting.columns)
 
     @property
     def made(self) -> dict[str, tuple[str, int, LabelColumns]]:
@@ -389,8 +387,7 @@ class PageForm:
             )
             of_unit = partial(probability_block, outside=outside)
             scores = (of_unit if setting.edges is None else float_block)(scores, name)
-            is_positive = scores >= float(setting.threshold)
-            places = np.where(is_positive, columns.positive, 1 - columns.positive)
+            places = np.where(scores >= float(setting.threshold), columns.positive, 1 - columns.positive)
         labels: NDArray[Any] = columns.labels.known[places]
         return labels
 
@@ -516,9 +513,9 @@ def _compared(public: PageForm, _: str) -> Planned:
 
     Of a person with several records the means of both losses are compared.
     """
-    is_regression, bounds = public.setting.is_regression, {"bounds": public.setting.bounds}
+    is_regression = public.setting.is_regression
     columns = ("y_true", TARGETS if is_regression else LABELS, "baseline")
-    loss, options = ("mae", bounds) if is_regression else ("zero_one", {})
+    loss, options = ("mae", {"bounds": public.setting.bounds}) if is_regression else ("zero_one", {})
     query = comparison_query(loss, public.of(*columns), options, persons=public.persons)
     return _alone(public, query, "private_compare").then(_value), columns
 
@@ -749,8 +746,7 @@ def times_as_wide(public: PageForm, plan: EvaluationPlan) -> float | None:
     first = next((one for one in plan.parts if one.name.startswith("labels by ")), None)
     if first is None or n is None or public.shape.most_records > 1:
         return None
-    portions = [one for one in offered(public) if isinstance(one, Portion)]
-    others = sum(one.weight for one in portions if " by " not in one.name)
+    others = sum(one.weight for one in offered(public) if isinstance(one, Portion) and " by " not in one.name)
     without = public.epsilon * Fraction(_SEVERAL, _SEVERAL + others)
 
     def variance(part: Fraction, tables: int) -> float:
@@ -775,8 +771,7 @@ def query_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
     # a page that knows the sizes of groups shows and stores them, whatever it releases by group
     relation = None if public.sizes is None else Relation.WITHIN_GROUPS
     whole = Together.of(blocks, public.completed, relation)
-    combine = partial(_evaluated, combine=whole.combine, public=public, plan=plan)
-    return replace(whole, combine=combine)
+    return replace(whole, combine=partial(_evaluated, combine=whole.combine, public=public, plan=plan))
 
 
 def _evaluated(

@@ -172,9 +172,9 @@ def expanded(numbers: Numbers, requirements: Iterable[str]) -> Asked:
             names = [one.name for one in alone or of_groups]
         for one in names or [name]:
             if one not in numbers:
-                known = ", ".join(numbers) or "there is none"
                 raise RequirementError(
-                    f"{one!r} is no number of this page: {known}.{did_you_mean(one, numbers)}"
+                    f"{one!r} is no number of this page: {', '.join(numbers) or 'there is none'}."
+                    f"{did_you_mean(one, numbers)}"
                 )
             if one in found:
                 raise RequirementError(_TWICE.format(one))
@@ -249,8 +249,10 @@ def _why(number: Number, sign: str, bound: float, interval: Interval, answer: st
     end = interval.lower if number.value > bound else interval.upper
     reach, distance = abs(number.value - end), abs(number.value - bound)
     if not math.isfinite(reach):
-        helps = _HAS_NO_LIMIT.get(number.metric, _OF_MEANS)
-        return f"There is no limit on the other side of {bound:.15g}. {helps}"
+        return (
+            f"There is no limit on the other side of {bound:.15g}. "
+            f"{_HAS_NO_LIMIT.get(number.metric, _OF_MEANS)}"
+        )
     # ranges among people shrink with the root of the number of records, and those of the noise of counts with
     # that number; of a mean with what lies between, as what few records add is clipped
     shrinks = 1 if about == "records" and number.metric not in IN_UNITS else 2

@@ -221,8 +221,7 @@ def given(
     def read(*, relation: Relation) -> tuple[Any, ...]:
         return (y_true, *(one(relation=relation) for one in held), *features)
 
-    options = {"columns": columns, "baseline": other, "labels": labels, "pos_label": pos_label}
-    return options, read, records
+    return {"columns": columns, "baseline": other, "labels": labels, "pos_label": pos_label}, read, records
 
 
 def _as_it_is(value: Any, *, relation: Relation) -> Any:
