@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dp_metrics.fairness.frame import PrivateMetricFrame, group_in_words
+from dp_metrics.fairness.frame_query import Sizes
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.page import page_numbers
@@ -246,9 +247,7 @@ def _at_thresholds(page: PageFacts) -> Iterator[Table]:
     yield Table(caption, ["threshold", *names], [*rows.values()], notes)
 
 
-def _by(
-    kind: str, caption: str, numbers: Sequence[Number], sizes: Mapping[Any, float] | None = None
-) -> Table:
+def _by(kind: str, caption: str, numbers: Sequence[Number], sizes: Sizes = None) -> Table:
     """Return a table with a row for each label or group, and a column for each metric."""
     notes: list[str] = []
     rows: dict[Any, dict[str, Number]] = {}
@@ -375,7 +374,7 @@ def _compared(found: Comparison, page: PageFacts) -> Iterator[str]:
     yield f"Better for more {words.compared} is no lower mean error, nor more positives found."
 
 
-def _sizes(page: PageFacts, feature: int | None) -> Mapping[Any, float] | None:
+def _sizes(page: PageFacts, feature: int | None) -> Sizes:
     """Return the numbers of records of groups by one of several features, or by all; public ones exactly."""
     told = {name: one for name, one in page.released.items() if not name.startswith(PERSONS)}
     frames = ((feature_of(name), one) for name, one in told.items() if " by " in name)
