@@ -47,13 +47,13 @@ class SeededEntropy(Entropy):
 
     def __init__(self, seed: "int | np.integer | np.random.RandomState | np.random.Generator"):
         # a Generator stays what it is
-        self._generator = seed if isinstance(seed, np.random.RandomState) else np.random.default_rng(seed)
+        self._integers = (
+            seed.randint if isinstance(seed, np.random.RandomState) else np.random.default_rng(seed).integers
+        )
 
     def words(self, size: int) -> NDArray[np.uint64]:
         """Return the next `size` words of the seeded stream."""
-        if isinstance(self._generator, np.random.Generator):
-            return self._generator.integers(0, 2**64, size=size, dtype=np.uint64)
-        return self._generator.randint(0, 2**64, size=size, dtype=np.uint64)
+        return self._integers(0, 2**64, size=size, dtype=np.uint64)
 
 
 def check_entropy(random_state: RandomState) -> Entropy:

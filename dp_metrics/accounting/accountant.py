@@ -216,7 +216,7 @@ class PrivacyAccountant:
         >>> budget["mae, week 47"].value == number
         True
         """
-        return StoredResults(self._ledger.kept())
+        return self._ledger.kept()
 
     def __getitem__(self, spend_name: str) -> Any:
         """Return the release of the name that was given as its `spend_name`; it costs nothing.

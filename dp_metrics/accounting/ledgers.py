@@ -315,7 +315,7 @@ class Ledger:
                 raise name_used(spend_name, self)
             self._session.served.add(spend_name)
 
-    def kept(self, spend_name: str | None = None) -> tuple[StoredResult, ...]:
+    def kept(self, spend_name: str | None = None) -> StoredResults:
         """Return all entries, oldest first, with what is kept of each; or those that may be given a name.
 
         Nobody tells where `spend` was called by hand, or by a version that did not store whether one was.
@@ -326,7 +326,7 @@ class Ledger:
             those = "? IS NULL OR (label = ? AND is_named IS NOT 0) ORDER BY id"
             rows = db.execute(f"{wanted} {those}", (spend_name, spend_name))
             with self._parsing():
-                return tuple(_kept(row, self._session) for row in rows)
+                return StoredResults(_kept(row, self._session) for row in rows)
 
     def found(self, spend_name: str) -> StoredResult | None:
         """Return what is kept of the only release that was given a name; None if there is none.
