@@ -202,7 +202,7 @@ def mean_half_width(m: float, d: float, n: int, noise: Sequence[float], miss: fl
     added; of different scales their root mean square is taken.
     """
     # the limits keep the quotients finite
-    of_mean, of_spread = (min(max(scale, _LEAST_NOISE), 1 / _LEAST_NOISE) for scale in noise)
+    of_mean, of_spread = np.clip(noise, _LEAST_NOISE, 1 / _LEAST_NOISE).tolist()
     largest = m * (1 - m)
     variance = largest - min(max(d, 0.0), 0.25) + _INFLATION * math.hypot(of_mean, of_spread) / math.sqrt(2)
     s = np.sqrt(min(max(variance, 0.0), largest + of_mean) / n)
@@ -451,12 +451,9 @@ class NoisyRatio:
         return a / (a + b) if a + b > 0 else 0.5
 
     @property
-    def variances(self) -> tuple[float, float]:
+    def variances(self) -> tuple[float, ...]:
         """Variances of the noise of a and of b, if that of all counts is independent."""
-        of_a, of_b = (
-            cells * noise_variance(rate) for cells, rate in zip(self.cells, self.rates, strict=True)
-        )
-        return of_a, of_b
+        return tuple(cells * noise_variance(rate) for cells, rate in zip(self.cells, self.rates, strict=True))
 
     @property
     def moments(self) -> tuple[float, float, float]:
@@ -813,8 +810,9 @@ def _lower_limit(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> float:
     # by the normal approximation each number of records has a limit; the search begins at the least of these
     of_a, both, of_all = ratio.moments
     added = of_a - 2 * rho * both + rho**2 * of_all
-    deviations = np.sqrt(sizes * abs(rho * (1 - rho)) + added) / np.maximum(sizes, 1)
-    near = rho + s / np.maximum(sizes, 1) + wanted * deviations
+    some = np.maximum(sizes, 1)
+    deviations = np.sqrt(sizes * abs(rho * (1 - rho)) + added) / some
+    near = rho + s / some + wanted * deviations
 
     def limit(place: int, high: float) -> float:
         """Return the largest p up to `high` with F_N(p) <= goal, or less by _CLOSE, of the N in a place.
@@ -824,8 +822,7 @@ def _lower_limit(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> float:
 
         @cache
         def beyond(p: float) -> float:
-            chance_here = min(max(float(chance(sizes[[place]], p)[0]), _TINIEST), _NEARLY_SURE)
-            return float(ndtri(chance_here)) - wanted
+            return float(ndtri(np.clip(chance(sizes[[place]], p)[0], _TINIEST, _NEARLY_SURE))) - wanted
 
         if beyond(0.0) > 0.0:
             return 0.0
