@@ -23,6 +23,7 @@ MOST_RECORDS = 1_000_000
 """So many are made of a guess at most."""
 
 Data: TypeAlias = tuple[NDArray[Any], ...]
+Options: TypeAlias = Mapping[str, Any]
 Hints: TypeAlias = tuple[str, ...]
 
 
@@ -160,16 +161,15 @@ def _sized(guess: Guess, place: float) -> Data:
 def _whole(shares: Floats, n: int) -> NDArray[np.int64]:
     """Return numbers of records with these shares and the sum n, those rounded up that are cut most."""
     counts = np.floor(shares * n)
-    most_cut = np.argsort(counts.ravel() - shares.ravel() * n, kind="stable")
+    most_cut = np.argsort((counts - shares * n).ravel(), kind="stable")
     counts.ravel()[most_cut[: n - int(counts.sum())]] += 1
     return counts.astype(np.int64)
 
 
 def _labelled(table: Floats, n: int) -> Data:
     """Return true and predicted labels with the shares of a table."""
-    counts = _whole(table, n)
-    true, predicted = np.indices(table.shape)
-    return np.repeat(true.ravel(), counts.ravel()), np.repeat(predicted.ravel(), counts.ravel())
+    counts = _whole(table, n).ravel()
+    return tuple(np.repeat(labels.ravel(), counts) for labels in np.indices(table.shape))
 
 
 def _as_predicted(guess: Guess, place: float) -> Data:
@@ -196,9 +196,9 @@ def _as_often(guess: Guess, place: float) -> Data:
 def _listed_at_the_end(guess: Guess, place: float) -> Data:
     classes = len(guess.shares)
     true = np.repeat(np.arange(classes), _whole(guess.shares, guess.n))
-    last = np.floor((np.arange(guess.n) + 1) * place) > np.floor(np.arange(guess.n) * place)
+    is_first = np.diff(np.floor(np.arange(guess.n + 1) * place)) == 0
     scores = np.tile(np.linspace(0.4, 0.6, classes), (guess.n, 1))
-    scores[np.arange(guess.n), true] = np.where(last, 0.0, 1.0)
+    scores[np.arange(guess.n), true] = is_first  # 1, or 0
     return true, scores
 
 
@@ -317,10 +317,10 @@ def _families_of(row: Metric) -> tuple[Family, ...]:
 
 def examples_of(
     row: Metric,
-    options: Mapping[str, Any],
+    options: Options,
     guess: Guess,
-    value_of: Callable[[Mapping[str, Any], Data], float],
-) -> tuple[Data, Mapping[str, Any], str]:
+    value_of: Callable[[Options, Data], float],
+) -> tuple[Data, Options, str]:
     """Return public example data of a metric, made from a guess.
 
     Parameters

@@ -13,10 +13,9 @@ from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics._random import Generator, made_up
-from dp_metrics.analysis.guesses import LAWS, MOST_RECORDS, Data, Guess, examples_of, hints_of
+from dp_metrics.analysis.guesses import LAWS, MOST_RECORDS, Data, Guess, Options, examples_of, hints_of
 from dp_metrics.inputs.arrays import array_of, check_groups
 from dp_metrics.inputs.options import (
     MAX_FLOAT,
@@ -239,8 +238,8 @@ def plan_release(  # noqa: PLR0913 - each may be known of the data
     is_data = isinstance(guess, tuple | list)
     laws = LAWS if law is None and not is_data and "law" in hints_of(row) else (law,)
     records = [_records_of(row, options, terms, guess, {**hints, "law": one}) for one in laws]
-    wanted = {"error": error, "width": width}
-    goals = {name: check_positive(value, name) for name, value in wanted.items() if value is not None}
+    wanted = ("error", error), ("width", width)
+    goals = {name: check_positive(value, name) for name, value in wanted if value is not None}
     if n is None and (epsilon is None or not goals) and is_data:
         n = len(array_of(guess[0]))
     if len(goals) == 2 or [n, epsilon, goals or None].count(None) != 1:
@@ -300,43 +299,45 @@ def _first(candidates: Sequence[Any], is_enough: Callable[[Any], bool]) -> Any:
 
 
 def _records_of(
-    row: Metric, options: Mapping[str, Any], terms: Terms, guess: Any, hints: Mapping[str, Any]
+    row: Metric, options: Options, terms: Terms, guess: Any, hints: Mapping[str, Any]
 ) -> Callable[[int], tuple[Query, Source, str]]:
     """Return what reads public records, given or made from a guess, in any number; the last ones are kept.
 
     It tells in words what they assume.
     """
 
-    def read(data: Sequence[Any], public: Mapping[str, Any]) -> tuple[Query, Source]:
+    def read(data: Sequence[Any], public: Options) -> tuple[Query, Source]:
         return row.read(data, public, relation=terms.relation)[:2]
 
-    def value_of(public: Mapping[str, Any], data: Data) -> float:
+    def value_of(public: Options, data: Data) -> float:
         prepared = PreparedQuery.of(row.name, terms, *read(data, public))
         return _truth(prepared, _laws(prepared))
 
-    def made(n: int) -> tuple[Query, Source, str]:
-        data, public, assumes = examples_of(row, options, Guess(guess, n, **hints), value_of)
+    is_data = isinstance(guess, tuple | list)
+
+    @lru_cache(maxsize=1)
+    def example(n: int) -> tuple[Query, Source, str]:
+        if is_data:
+            data, public, assumes = *_resized(guess, options, n), ""
+        else:
+            data, public, assumes = examples_of(row, options, Guess(guess, n, **hints), value_of)
         return *read(data, public), assumes
 
-    def given(n: int) -> tuple[Query, Source, str]:
-        if n < 1:
-            raise ValueError("n must be None or a positive integer.")
-        return *read(*_resized(guess, options, n)), ""
-
-    if not isinstance(guess, tuple | list):
-        return lru_cache(maxsize=1)(made)
-    if hinted := [name for name, hint in hints.items() if hint is not None]:
-        raise ValueError(f"{hinted[0]} is for a guess of the value: leave it out where there are records.")
-    if len(guess) != len(row.data):
-        raise TypeError(f"{row.name} takes {' and '.join(row.data)}: guess must hold these.")
-    read(guess, options)  # they have one length
-    return lru_cache(maxsize=1)(given)
+    if is_data:
+        if hinted := [name for name, hint in hints.items() if hint is not None]:
+            raise ValueError(
+                f"{hinted[0]} is for a guess of the value: leave it out where there are records."
+            )
+        if len(guess) != len(row.data):
+            raise TypeError(f"{row.name} takes {' and '.join(row.data)}: guess must hold these.")
+        read(guess, options)  # they have one length
+    return example
 
 
-def _resized(
-    data: Sequence[Any], options: Mapping[str, Any], n: int
-) -> tuple[list[NDArray[Any]], dict[str, Any]]:
+def _resized(data: Sequence[Any], options: Options, n: int) -> tuple[Sequence[Any], Options]:
     """Return the data and the options for n records: the first ones, or all of them again and again."""
+    if n < 1:
+        raise ValueError("n must be None or a positive integer.")
     arrays = [array_of(one) for one in data]
     length = len(arrays[0])
     if length == 0:
