@@ -311,9 +311,9 @@ def _ends(first: HazardLaw, other: HazardLaw, *values: Floats) -> Integers:
 
 def joint_losses(a: AdaptiveLaw, b: AdaptiveLaw, numbers: Integers) -> list[float]:
     """Return the largest loss of (scale, release) for each of these outputs of the first stage."""
-    logs = [law.first.log_probabilities(numbers) for law in (a, b)]
-    some = np.maximum(*logs) > _UNDERFLOW  # the probabilities are too small for floats otherwise
-    losses, drawn = np.abs(logs[0][some] - logs[1][some]), a.first.grid.points(numbers[some])
+    of_a, of_b = (law.first.log_probabilities(numbers) for law in (a, b))
+    some = np.maximum(of_a, of_b) > _UNDERFLOW  # the probabilities are too small for floats otherwise
+    losses, drawn = np.abs(of_a[some] - of_b[some]), a.first.grid.points(numbers[some])
     return [
         loss + law_loss(a.given(size), b.given(size))
         for loss, size in zip(losses.tolist(), drawn.tolist(), strict=True)
@@ -408,18 +408,18 @@ def _candidate_probabilities(law: AboveThresholdLaw) -> Floats:
     are positive, so what remains is a rounding error of about m * 2^-52.
     """
     r = law.eps1 / law.eps2
-    candidates = law.grid.last - law.grid.first + 1
-    if abs(r - round(r)) > 1e-9 or candidates > _MOST_CANDIDATES:
+    power, candidates = round(r), law.grid.last - law.grid.first + 1
+    if abs(r - power) > 1e-9 or candidates > _MOST_CANDIDATES:
         raise TypeError(
             f"AboveThreshold is compared exactly for at most {_MOST_CANDIDATES} candidates and with eps1 a "
             "multiple of eps2: use a larger beta, bounds, or the default split."
         )
     ends = np.unique(np.concatenate([[0.0, 1.0], np.exp(-law.eps2 * law.scores[law.scores > 0])]))
-    x, w = roots_legendre((candidates + round(r)) // 2 + 1)
+    x, w = roots_legendre((candidates + power) // 2 + 1)
     half = np.diff(ends)[:, np.newaxis] / 2
     middle = (ends[1:] + ends[:-1])[:, np.newaxis] / 2
     u = (middle + half * x).ravel()
-    passed = (half * w).ravel() * r * u ** (round(r) - 1)
+    passed = (half * w).ravel() * r * u ** (power - 1)
     probabilities = []
     for score, count in zip(law.scores.tolist(), law.counts.tolist(), strict=True):
         halt = np.minimum(u * np.exp(law.eps2 * score), 1.0)
@@ -523,7 +523,7 @@ class AuditResult:
         return self.worst <= self.claimed * (1.0 + self.tolerance)
 
     def __str__(self) -> str:
-        place = int(np.argmax(self.pair[0] != self.pair[1]))
+        place = np.argmax(self.pair[0] != self.pair[1])
         return (
             f"Audit of {self.name}: {'PASS' if self.passed else 'FAIL'}\n"
             f"  claimed epsilon    {self.claimed:.12g}\n"
@@ -617,7 +617,7 @@ def audit(  # noqa: PLR0913 - what to search, and how
     claimed, n, steps = check_epsilon(epsilon), check_count(n, "n"), check_count(steps, "steps", least=0)
     rng = np.random.default_rng(seed)
     pairs = list(seed_pairs(n, cap, ties))
-    worst, pair = max(((loss(a, b), (a, b)) for a, b in pairs), key=lambda found: found[0])
+    worst, pair = max(((loss(*pair), pair) for pair in pairs), key=lambda found: found[0])
     for _ in range(steps):
         if math.isinf(worst):
             break
@@ -630,11 +630,11 @@ def audit(  # noqa: PLR0913 - what to search, and how
 
 def _mutate(pair: Pair, cap: float, rng: np.random.Generator) -> Pair:
     """Move one or two of the common records, or the replaced one, or its replacement."""
-    a, b = pair[0].copy(), pair[1].copy()
-    place = int(np.flatnonzero(a != b)[0])
-    for _ in range(int(rng.integers(1, 3))):
-        move = int(rng.integers(a.size))
-        value = float(rng.choice([0.0, cap, cap * rng.random(), a[int(rng.integers(a.size))]]))
+    a, b = map(np.copy, pair)
+    place = np.argmax(a != b)
+    for _ in range(rng.integers(1, 3)):
+        move = rng.integers(a.size)
+        value = rng.choice([0.0, cap, cap * rng.random(), a[rng.integers(a.size)]])
         if move != place:
             a[move] = b[move] = value
         elif rng.random() < 0.5 and value != b[place]:
