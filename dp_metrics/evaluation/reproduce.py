@@ -163,37 +163,31 @@ def _draw_laws(axes: Any, *, down: float, up: float, window: tuple[float, float]
 
 def draw_figure(study: Study, panels: Panels, *streams: Any, title: str = "") -> None:
     """Write all panels, three in a row, with one legend: as PNG to a path, as SVG to a path or stream."""
-    with import_extra("matplotlib").rc_context(_STYLE):
-        figure = _laid_out(study, panels, title)
-        for stream in streams:
-            png = str(stream).endswith(".png")
-            figure.savefig(stream, **({} if png else {"format": "svg", "metadata": {"Date": None}}))
-
-
-def _laid_out(study: Study, panels: Panels, title: str) -> Any:
     columns = min(3, len(panels))
     lines = -(-len(panels) // columns)
     height = 2.35 * lines + (0.17 * (1 + title.count("\n")) + 0.05 if title else 0.0)
-    # The Figure needs no pyplot: no global state, and no window system is ever looked for.
-    figure = import_extra("matplotlib.figure").Figure((7.2, height), dpi=200, layout="constrained")
-    grid = figure.subplots(lines, columns, squeeze=False).ravel()
-    for axes, (name, draw) in zip(grid, panels.items(), strict=False):
-        draw(axes)
-        axes.set_title(name)
-        if study.kind in ("drawn", "whole") and axes.get_subplotspec().colspan.start:
-            axes.set_ylabel("")
-    for axes in grid[len(panels) :]:
-        axes.set_axis_off()
-    if title:
-        figure.suptitle(title, fontsize=9)
-    if study.kind == "simulated":
-        return figure  # the panels have their own legends
-    pairs = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in grid)
-    entries = {label: handle for some in pairs for handle, label in some}
-    per_line = 2 if max(map(len, entries), default=0) > 30 or columns == 1 else 3
-    figure.set_size_inches(7.2, height + 0.17 * -(-len(entries) // per_line) + 0.2)
-    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=per_line)
-    return figure
+    with import_extra("matplotlib").rc_context(_STYLE):
+        # The Figure needs no pyplot: no global state, and no window system is ever looked for.
+        figure = import_extra("matplotlib.figure").Figure((7.2, height), dpi=200, layout="constrained")
+        grid = figure.subplots(lines, columns, squeeze=False).ravel()
+        for axes, (name, draw) in zip(grid, panels.items(), strict=False):
+            draw(axes)
+            axes.set_title(name)
+            if study.kind in ("drawn", "whole") and axes.get_subplotspec().colspan.start:
+                axes.set_ylabel("")
+        for axes in grid[len(panels) :]:
+            axes.set_axis_off()
+        if title:
+            figure.suptitle(title, fontsize=9)
+        if study.kind != "simulated":  # whose panels have their own legends
+            pairs = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in grid)
+            entries = {label: handle for some in pairs for handle, label in some}
+            per_line = 2 if max(map(len, entries), default=0) > 30 or columns == 1 else 3
+            figure.set_size_inches(7.2, height + 0.17 * -(-len(entries) // per_line) + 0.2)
+            figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=per_line)
+        for stream in streams:
+            png = str(stream).endswith(".png")
+            figure.savefig(stream, **({} if png else {"format": "svg", "metadata": {"Date": None}}))
 
 
 def draw_figures(studies: Sequence[Study], rows: Any, output: Path) -> list[Path]:
@@ -441,7 +435,8 @@ def reproduce(
     studies = engine.select_studies(figures, datasets or default_datasets(quick), mechanisms)
     check_extras()  # after names that are not known
     tasks = list(dict.fromkeys(task for study in studies for task in study.tasks))
-    for dataset in map(get_dataset, dict.fromkeys(name for name, *_ in tasks)):
+    for name, *_ in tasks:
+        dataset = get_dataset(name)
         if dataset.model == "cnn":
             import_extra("torch")
         if dataset.file_name is not None:
