@@ -647,12 +647,14 @@ def _mutate(pair: Pair, cap: float, rng: np.random.Generator) -> Pair:
 # What is audited
 
 
-_COMPARATORS = ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
-
 # a threshold as small as this lets few records go through both stages
 _ALWAYS: dict[str, Any] = {"adaptive": Adaptive(threshold=1e-9), "hazard": "hazard"}
 # a coarse beta keeps the exact comparison of all candidates quick; the mechanism is the same
-_BOUNDED = {**_ALWAYS, "above_threshold": AboveThreshold(beta=1.2), **{name: name for name in _COMPARATORS}}
+_BOUNDED = {
+    **_ALWAYS,
+    "above_threshold": AboveThreshold(beta=1.2),
+    **{name: name for name in ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")},
+}
 _COUNTS = {"noisy counts": None}
 
 

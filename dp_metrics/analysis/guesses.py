@@ -236,7 +236,6 @@ def _of_errors(make: Callable[..., Data], assumes: str) -> tuple[Family]:
     return ((make, _SCALES, f"{assumes}, and no heap of records at a bound", _LAW),)
 
 
-_PREDICTED = _of_errors(_about, "{law} errors of mean 0")
 _ANEW = "labels that are right or drawn anew as often as they occur: each is predicted as often as it occurs"
 _ALIKE = "labels that are wrong equally often, whatever they are"
 _LISTED: tuple[Family, ...] = (
@@ -250,7 +249,7 @@ _NORMAL = "normal scores that differ by label in their mean, and {odds}"
 _FAMILIES: Mapping[str, tuple[Family, ...]] = {
     **dict.fromkeys(
         (f"private_{name}" for name in ("mse", "rmse", "mae", "mean_pinball_loss", "median_absolute_error")),
-        _PREDICTED,
+        _of_errors(_about, "{law} errors of mean 0"),
     ),
     "private_r2_score": _of_errors(_explained, "normal targets, and {law} errors apart from them"),
     "private_mean_absolute_percentage_error": _of_errors(

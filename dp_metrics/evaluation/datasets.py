@@ -261,8 +261,8 @@ _ALL = (
     ),
 )  # fmt: skip
 
-DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in _ALL}
-EMBEDDED: tuple[str, ...] = tuple(d.name for d in _ALL if d.file_name is None)  # these need no file
+DATASETS = {dataset.name: dataset for dataset in _ALL}
+EMBEDDED = tuple(d.name for d in _ALL if d.file_name is None)  # these need no file
 
 
 def get_dataset(name: str) -> Dataset:

@@ -200,7 +200,7 @@ class Rival:
 
 # Okabe and Ito's palette and a grey, safe for the colour-blind. Dotted lines let what is almost or quite the
 # same below them show through: adaptive below hazard, inverse_sensitivity below piecewise_laplace.
-RIVALS: dict[str, Rival] = {
+RIVALS = {
     rival.mechanism: rival
     for rival in (
         Rival("adaptive", "adaptive (default)", "#D55E00", "o"),
@@ -286,7 +286,7 @@ def plan(
 ) -> list[Repeat]:
     """Return what is left to do of a study; `done` has the keys of the rows that there are."""
     epsilons, repeats = protocol
-    work: list[Repeat] = []
+    work = []
     if study.kind == "simulated":
         known = {(key[5], key[7]) for key in done if key[0] == study.name}
         for i in range(SIMULATIONS_PER_REPEAT * repeats):
@@ -452,7 +452,7 @@ _WITH_AND_WITHOUT = tuple(
     for setting, line, face in (("bounded", "", ""), ("unbounded", "--", "white"))
 )
 
-STUDIES: dict[str, Study] = {
+STUDIES = {
     study.name: study
     for study in (
         Study("variance", "Variance", _VARIANCE, _ALL),
