@@ -172,7 +172,7 @@ def read_image_data(dataset: Dataset, data_dir: Folder) -> Loaded:
             raise dataset.fault(f"{origin} has {found} training rows, expected {dataset.train_rows}")
     if images.shape != (dataset.rows, *dataset.shape) or labels.shape != (dataset.rows,):
         raise dataset.fault(f"{origin} has {len(labels)} rows, expected {dataset.rows}")
-    if not ((labels >= 0) & (labels <= 9)).all():
+    if not np.isin(labels, range(10)).all():
         raise dataset.fault(f"{origin} holds unexpected labels")
     return images, labels
 

@@ -236,8 +236,7 @@ def private_threshold(values: Floats, entropy: Entropy, *, epsilon: float, limit
     mechanism, n = AboveThreshold(), len(values)
     ranks = mechanism.count_ranks(epsilon, n=n, monotonic=True, output_range=(0.0, limit))
     k = max(n - math.ceil(1 / (3 * epsilon)), n // 2 + 1)  # counted from 1, from the bottom
-    clipped = np.clip(values, 0.0, limit)
-    seen = order_statistic_bounds(clipped, k, ranks, limit)
+    seen = order_statistic_bounds(np.clip(values, 0.0, limit), k, ranks, limit)
     return mechanism.release(seen, epsilon, entropy)
 
 

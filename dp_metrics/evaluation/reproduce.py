@@ -58,8 +58,7 @@ def panels_of(study: Study, rows: Any) -> Panels:
 
 def _draw_errors(axes: Any, *, study: Study, lines: Any) -> None:
     value = "exact" if study.kind == "whole" else "mean"
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log")
     for rival in study.rivals:
         points = lines[(lines["mechanism"] == rival.mechanism) & (lines["setting"] == rival.setting)]
         points = points[points[value] > 0].sort_values("epsilon")  # a logarithmic axis has no place for 0
@@ -74,14 +73,13 @@ def _draw_errors(axes: Any, *, study: Study, lines: Any) -> None:
             low = np.maximum(points["low"], y / 10)
             axes.fill_between(x, low, points["high"], color=rival.colour, alpha=0.15, linewidth=0)
     if (lines["sampling"] > 0).any():
-        style = {"color": "0.35", "linestyle": "-.", "linewidth": 1}
-        axes.axhline(float(lines["sampling"].mean()), label="sampling standard error", **style)
+        mean = lines["sampling"].mean()
+        axes.axhline(mean, label="sampling standard error", color="0.35", linestyle="-.", linewidth=1)
     ticks = sorted(set(lines["epsilon"]))
     if len(ticks) <= 8:  # more labels would overlap
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.set_xticks([], minor=True)
-    axes.set_xlabel("epsilon")
-    axes.set_ylabel("mean |error| / true value" if value == "mean" else "expected |error| / true value")
+    axes.set(xlabel="epsilon", ylabel=f"{'mean' if value == 'mean' else 'expected'} |error| / true value")
 
 
 def scatter_points(rows: Any, mechanism: str) -> Any:
@@ -95,13 +93,13 @@ def scatter_points(rows: Any, mechanism: str) -> Any:
 def _draw_scatter(axes: Any, *, points: Any, colour: str) -> None:
     for kind, marker, face in (("uniform", "o", colour), ("heavy-tailed", "^", "none")):
         some = points[points["metric"] == kind]
-        style = {"s": 14, "marker": marker, "facecolors": face, "edgecolors": colour, "linewidths": 0.8}
-        axes.scatter(some["asymmetry"], some["ratio"], label=f"{kind} upper bounds", **style)
+        axes.scatter(
+            some["asymmetry"], some["ratio"], label=f"{kind} upper bounds", s=14, marker=marker,
+            facecolors=face, edgecolors=colour, linewidths=0.8,
+        )  # fmt: skip
     axes.axhline(1.0, color="black", linewidth=1, linestyle=":", label="equal errors")
-    axes.set_yscale("log")
-    axes.set_xlim(-0.01, 0.51)
-    axes.set_xlabel("asymmetry  |P(ISM > f) - 1/2|")
-    axes.set_ylabel("error ISM / error")
+    axes.set(yscale="log", xlim=(-0.01, 0.51))
+    axes.set(xlabel="asymmetry  |P(ISM > f) - 1/2|", ylabel="error ISM / error")
     axes.legend(loc="upper left")
 
 
@@ -129,9 +127,7 @@ def _draw_distances(axes: Any) -> None:
         axes.step(t, distance, where="mid", color=RIVALS[name].colour, linewidth=1.5, label=label)
     axes.axhline(0.0, color="0.6", linewidth=0.8)
     axes.set_xticks(range(-4, 5), ["L4", "L3", "L2", "L1", "f", "U1", "U2", "U3", "U4"])
-    axes.set_xlabel("output")
-    axes.set_ylabel("distance in records")
-    axes.set_ylim(-4.0, 4.4)
+    axes.set(xlabel="output", ylabel="distance in records", ylim=(-4.0, 4.4))
     axes.grid(visible=False)
 
 
@@ -148,16 +144,16 @@ def _draw_laws(axes: Any, *, down: float, up: float, window: tuple[float, float]
         else:
             edges = np.linspace(*window, 321)
             cdf = law.cdf(edges)
-        style = {"color": rival.colour, "label": rival.title, "linewidth": 1.3}
-        axes.stairs(np.diff(cdf) / np.diff(edges), edges, baseline=None, **style)
+        axes.stairs(
+            np.diff(cdf) / np.diff(edges), edges, baseline=None, color=rival.colour, label=rival.title,
+            linewidth=1.3,
+        )  # fmt: skip
     axes.axvline(_VALUE, color="0.6", linewidth=0.8)
     ticks = {_VALUE - down * i: f"L{i}" if down > 0.5 else "" for i in (4, 8, 12)}
     ticks |= {_VALUE: "f"} | {_VALUE + up * i: f"U{i}" for i in (4, 8, 12)}
     axes.set_xticks(list(ticks), list(ticks.values()))
-    axes.set_xlim(*window)
     axes.set_ylim(bottom=0.0)
-    axes.set_xlabel(f"output, epsilon = {_EPSILON:g}")
-    axes.set_ylabel("density")
+    axes.set(xlim=window, xlabel=f"output, epsilon = {_EPSILON:g}", ylabel="density")
     axes.grid(visible=False)
 
 
