@@ -1,5 +1,7 @@
 """Planning an interval for all people: releases of so many records have about the width asked for."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from cases import PRIVATE_N
@@ -36,19 +38,15 @@ def records(metric, n, guess, share, rng):
 @loop_over(("width", "epsilon", "guess"), [(0.1, 1.0, 0.9), (0.2, 0.3, 0.6)])
 def test_the_width_is_about_what_was_asked_for(name, width, epsilon, guess):
     asked, metric, share, options = CASES[name]
-    guessed = {"guess": guess, "positives": share, **options}
-
-    def needed(width, epsilon):
-        return plan_release(asked, **guessed, epsilon=epsilon, width=width).n
-
-    n, rng, widths = needed(width, epsilon), np.random.default_rng(0), []
+    plan = partial(plan_release, asked, guess=guess, positives=share, **options)
+    n, rng, widths = plan(epsilon=epsilon, width=width).n, np.random.default_rng(0), []
     for _ in range(12):
         true, said = records(metric, n, guess, share, rng)
         lower, upper = dp.with_result(metric)(true, said, epsilon=epsilon, **options).population_interval()
         widths.append(upper - lower)
     assert np.mean(widths) == pytest.approx(width, rel=0.1)
-    assert needed(2 * width, epsilon) < n / 2
-    assert needed(width, epsilon / 3) > n
+    assert plan(epsilon=epsilon, n=n // 2).width < 2 * width
+    assert plan(epsilon=epsilon / 3, n=n).width > width
 
 
 def test_a_plan_tells_the_epsilon_for_a_width_and_a_wider_interval_needs_less():
