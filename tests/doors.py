@@ -128,23 +128,15 @@ def typed_options(options):
     ]
 
 
-def score_of_file(name, data, folder, options, *words):
-    """Return what `dp-metrics score` prints about a metric of the records in a CSV file, or None."""
-    path = folder / "records.csv"
-    columns, named = columns_of(data)
-    pd.DataFrame(columns).to_csv(path, index=False)
-    return command("score", path, "--metric", name, *named, *typed_options(options), *words)
-
-
 def file(case, data, folder, *, epsilon, random_state, **settings):
     """Return the number of `dp-metrics score` for the same records in a CSV file."""
     if case.pick is not None:
         return None
-    options = {**case.options, **settings}
+    path, (columns, named) = folder / "records.csv", columns_of(data)
+    pd.DataFrame(columns).to_csv(path, index=False)
+    words = (*named, *typed_options({**case.options, **settings}), "--epsilon", epsilon, "--json")
     with system_of(random_state):
-        return json.loads(score_of_file(case.name, data, folder, options, "--epsilon", epsilon, "--json"))[
-            "value"
-        ]
+        return json.loads(command("score", path, "--metric", case.name, *words))["value"]
 
 
 def page(case, data, **settings):

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import calibration_error, median
 from helpers import loop_over, slow_but
 from scipy.optimize import brentq
 from scipy.special import expit
@@ -82,21 +83,12 @@ def ranked(rng, n, law, size):
     return true, scores
 
 
-def calibration_error(y, p):
-    bins = np.clip(np.ceil(p * 10) - 1, 0, 9)
-    return sum(abs((y - p)[bins == one].sum()) for one in range(10)) / len(y)
-
-
 def specificity(y, p):
     return sklearn_metrics.recall_score(y, p, pos_label=0)
 
 
 def top_two(y, scores):
     return sklearn_metrics.top_k_accuracy_score(y, scores, k=2)
-
-
-def median(x):
-    return np.quantile(x, 0.5, method="inverted_cdf")
 
 
 ERRORS, CHANCE = (1e-3, 1e3), (0.0, 1.0)
