@@ -161,8 +161,8 @@ TOOLS = {
 }
 
 
-@pytest.mark.gate
-@pytest.mark.parametrize("routing", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("routing", [False, True])
 @pytest.mark.parametrize("tool", TOOLS)
 def test_two_processes_pay_for_each_call_from_a_file_and_refuse_an_accountant_in_memory(
     tool, routing, accountant
