@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
@@ -462,11 +462,12 @@ def released_from_collections(
     collections = {**data, **of_each}
     summary = Summary(metric.function, **public)
     check_collections(collections)
-    totals = partial(totals_of, data[metric.data[0]], **of_each)
+    totals = cache(partial(totals_of, data[metric.data[0]], **of_each))
     release = metric.release_on(terms, options, of_records=totals)
     if (stored := release.stored()) is not None:
         return stored
-    return summarised(summary, collections, terms).released(terms)
+    # of all records, also of those that max_records leaves out of the summary
+    return summarised(summary, collections, terms).released(terms, totals)
 
 
 def _form_of(shape: Shape) -> tuple[int, float]:
