@@ -57,12 +57,12 @@ class Grid:
     def _estimate(self, values: Floats) -> Floats:
         raise NotImplementedError
 
-    @own_error_state
     def index_at_least(self, values: Floats) -> Integers:
         """Return the number of the first output >= value, or last + 1."""
         values = np.asarray(values, dtype=np.float64)
         first, last = self.first, self.last
-        guess = np.maximum(np.minimum(np.ceil(self._estimate(values)), last), first).astype(np.int64)
+        with np.errstate(over="ignore"):
+            guess = np.maximum(np.minimum(np.ceil(self._estimate(values)), last), first).astype(np.int64)
         guess[values > self._highest] = last + 1
         for _ in range(_CORRECTIONS):
             before, at = self.points(np.array([guess - 1, guess]))
@@ -167,13 +167,13 @@ class GeometricGrid(Grid):
     def _raw(self, indices: Integers) -> Floats:
         return self.scale * np.expm1(np.minimum(indices * self.step, _LARGEST_EXPONENT))
 
-    @own_error_state
     def points(self, indices: Integers) -> Floats:
         """Return the outputs with these indices."""
         low = np.where(indices >= self._end, self._top, np.minimum(self._raw(indices), self._top))
         if self.turn > self.limit:
             return low
-        high = np.minimum(self.turn + (indices - self._end) * self._spacing, self.limit)
+        with np.errstate(over="ignore"):
+            high = np.minimum(self.turn + (indices - self._end) * self._spacing, self.limit)
         values = np.where(indices <= self._end, low, high)
         return np.where(indices >= self.last, self.limit, values)
 
