@@ -80,3 +80,15 @@ def test_multilayer_perceptron(monkeypatch):
     assert np.array_equal(prediction, again)
     assert (fitted[0].hidden_layer_sizes, fitted[0].activation, fitted[0].max_iter) == ((128,), "relu", 5)
     assert cap_of(dataset, y_test, prediction) == pytest.approx(np.log(1 + 2 * np.exp(50)))
+
+
+def test_convolutional_network():
+    pytest.importorskip("torch", reason="needs the vision extra")
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, size=96)
+    images = (rng.integers(0, 50, size=(96, 32, 32, 3)) + 150 * labels[:, None, None, None]).astype(np.uint8)
+    dataset = dataclasses.replace(DATASETS["cifar10"], rows=96, train_rows=80)
+    (y_test, prediction), (_, again) = (evaluate_model(dataset, images, labels) for _ in range(2))
+    assert prediction.shape == (16, 2)
+    assert np.mean(prediction.argmax(axis=1) == y_test) > 0.9
+    assert np.array_equal(prediction, again)
