@@ -22,8 +22,7 @@ from scipy.stats import binom
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inference.loss_intervals import mean_interval_query, population_release, value_of
-from dp_metrics.inputs import arrays
-from dp_metrics.inputs.arrays import Records, Shape
+from dp_metrics.inputs.arrays import Records, Shape, first_records, number_of_persons, of_prediction
 from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.inputs.options import (
     OR_NO_LIMIT,
@@ -66,7 +65,7 @@ def losses_of_each(records: Records, losses: Sequence[RecordLoss]) -> list[Float
     weights = PublicWeights.of(records)
     found = []
     for place, (loss, one) in enumerate(zip(losses, records.split(2), strict=True), start=1):
-        with arrays.of_prediction(place, 2):
+        with of_prediction(place, 2):
             found.append(clipped_losses(loss, one.arrays))
     if weights.groups is None:
         return found
@@ -699,11 +698,11 @@ def private_compare(  # noqa: PLR0913 - data, options, and settings of a release
     release = population_release("private_compare", terms, arguments, sample_weight=sample_weight)
 
     def read() -> tuple[Query, Source, Any]:
-        shape, records, persons = arrays.first_records(
+        shape, records, persons = first_records(
             [*data.values()], names=tuple(data), relation=Relation.REPLACE_ONE, **persons_of
         )
         records = replace(records, groups=persons)
-        count = None if persons is None else arrays.number_of_persons(persons)
+        count = None if persons is None else number_of_persons(persons)
         query = comparison_query(shape=shape, persons=count, **setting)
         return query, query.read(records), None
 

@@ -177,6 +177,13 @@ class GeometricGrid(Grid):
         values = np.where(indices <= self._end, low, high)
         return np.where(indices >= self.last, self.limit, values)
 
+    def point(self, index: int) -> float:
+        """Return the output with this index."""
+        if index >= self._end:
+            return super().point(index)
+        # the same function of NumPy as for many: that of Python may differ in the last bit
+        return min(self.scale * float(np.expm1(min(index * self.step, _LARGEST_EXPONENT))), self._top)
+
     def _estimate(self, values: Floats) -> Floats:
         low = np.log1p(np.maximum(values, 0.0) / self.scale) / self.step
         if self.turn > self.limit:
@@ -198,7 +205,6 @@ class Lattice(Grid):
         """Number of the last output; there are no more than floats can count."""
         return math.ceil(min(self.limit / self.spacing, _LARGEST_INDEX))
 
-    @own_error_state
     def points(self, indices: Integers) -> Floats:
         """Return the outputs with these indices."""
         return np.minimum(indices * self.spacing, self.limit)
@@ -343,12 +349,14 @@ class GridLaw(OutputLaw):
         reached = np.where(indices >= self.grid.last, 1.0, self._cdf_inside(indices))
         return np.where(indices < self.grid.first, 0.0, reached)
 
+    @own_error_state
     def cdf(self, t: ArrayLike) -> Floats:
         """Return P(release <= t)."""
         t = np.asarray(t, dtype=np.float64)
         # no grid point is below the first, and index_cdf(first - 1) is 0
         return self.index_cdf(self.grid.index_above(t.ravel()) - 1).reshape(t.shape)
 
+    @own_error_state
     def quantile(self, p: ArrayLike) -> Floats:
         """Return the smallest grid point t with P(release <= t) >= p."""
         p = check_probability(p)

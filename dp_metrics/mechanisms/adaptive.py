@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -182,8 +182,7 @@ def stages_of(
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Stages:
+class Stages(NamedTuple):
     """The public numbers of two stages.
 
     Parameters

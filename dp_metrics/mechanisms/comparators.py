@@ -12,8 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._random import Entropy, uniforms
-from dp_metrics.inputs import options
-from dp_metrics.inputs.options import Epsilon, Floats, Range
+from dp_metrics.inputs.options import (
+    MAX_FLOAT,
+    Epsilon,
+    Floats,
+    Range,
+    check_count,
+    check_epsilon,
+    check_positive,
+    own_error_state,
+)
 from dp_metrics.mechanisms._base import AddedNoise, Mechanism, ceil_ranks, require_bounded
 from dp_metrics.mechanisms._laws import (
     EvenGrid,
@@ -29,7 +37,7 @@ from dp_metrics.mechanisms._laws import (
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
 
-@options.own_error_state
+@own_error_state
 @dataclass(frozen=True, repr=False)
 class AboveThreshold(Mechanism):
     """Walk up a list of candidates and halt at the first whose noisy score passes a noisy threshold.
@@ -93,9 +101,9 @@ class AboveThreshold(Mechanism):
     ranks: int | None = None
 
     def __post_init__(self) -> None:
-        self._check(options.check_positive, "beta", "split", "scale")
+        self._check(check_positive, "beta", "split", "scale")
         for name, least in (("first", 0), ("max_candidates", 2), ("ranks", 1)):
-            self._check(partial(options.check_count, least=least, most=1 << 31), name)
+            self._check(partial(check_count, least=least, most=1 << 31), name)
         if not self.beta > 1:
             raise ValueError("beta must be a finite number above 1.")
         if self.split is not None and not self.split < 1:
@@ -120,12 +128,12 @@ class AboveThreshold(Mechanism):
         grid = self._grid(output_range)
         if self.ranks is not None:
             return ceil_ranks(self.ranks, n)
-        _, eps2 = self._shares(options.check_epsilon(epsilon), monotonic)
+        _, eps2 = self._shares(check_epsilon(epsilon), monotonic)
         return ceil_ranks(np.log(1e3 * (grid.last - grid.first + 1)) / eps2, n)
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> AboveThresholdLaw:
         """Return the law of `release`, by quadrature over the threshold."""
-        eps1, eps2 = self._shares(options.check_epsilon(epsilon), output_bounds.monotonic)
+        eps1, eps2 = self._shares(check_epsilon(epsilon), output_bounds.monotonic)
         grid = self._grid(output_bounds.output_range)
         return AboveThresholdLaw(grid, output_bounds, eps1, eps2)
 
@@ -144,7 +152,7 @@ class AboveThreshold(Mechanism):
         return GeometricGrid(self.scale, math.log(self.beta), high, self.first, self.max_candidates)
 
 
-@options.own_error_state
+@own_error_state
 class AboveThresholdLaw(GridLaw):
     """The law of one AboveThreshold search.
 
@@ -222,7 +230,7 @@ class AboveThresholdLaw(GridLaw):
         return weights, miss, passed
 
 
-@options.own_error_state
+@own_error_state
 class IntervalLaw(OutputLaw):
     """A law with an exponential or constant density on each of finitely many intervals.
 
@@ -277,7 +285,7 @@ def _inverse_share(p: Floats, rate: Floats) -> Floats:
     return np.where(np.abs(rate) < 1e-9, p, np.where(rate < 0, 1.0 - x, x))
 
 
-@options.own_error_state
+@own_error_state
 @dataclass(frozen=True, repr=False)
 class InverseSensitivity(Mechanism):
     """Exponential mechanism on the number of records that must change to reach an output.
@@ -312,11 +320,11 @@ class InverseSensitivity(Mechanism):
     def count_ranks(self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: Range) -> int:
         """Return 2 ln(1e12) / epsilon, where the weight of a rank has fallen to 1e-12."""
         require_bounded(output_range, self._name)
-        return ceil_ranks(2 * np.log(1e12) / options.check_epsilon(epsilon), n)
+        return ceil_ranks(2 * np.log(1e12) / check_epsilon(epsilon), n)
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> IntervalLaw:
         """Return the law of `release`: on each interval a constant density, or a truncated exponential."""
-        epsilon = options.check_epsilon(epsilon)
+        epsilon = check_epsilon(epsilon)
         require_bounded(output_bounds.output_range, self._name)
         ranks = np.arange(1.0, output_bounds.ranks + 2)
         widths, distances = np.diff(output_bounds.ladder), np.concatenate([ranks[::-1], ranks])
@@ -333,7 +341,7 @@ class InverseSensitivity(Mechanism):
         )
 
 
-@options.own_error_state
+@own_error_state
 @dataclass(frozen=True, repr=False)
 class PiecewiseLaplace(InverseSensitivity):
     """Exponential mechanism on a distance that grows linearly between consecutive output bounds.
@@ -364,7 +372,7 @@ class PiecewiseLaplace(InverseSensitivity):
     _slope = 0.5
 
 
-@options.own_error_state
+@own_error_state
 @dataclass(frozen=True, repr=False)
 class Laplace(AddedNoise):
     """Add Laplace noise of scale sensitivity / epsilon, and clamp to the output range.
@@ -392,11 +400,11 @@ class Laplace(AddedNoise):
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> LaplaceLaw:
         """Return the law of `release`: Laplace, with what lies outside the output range moved to its ends."""
-        epsilon = options.check_epsilon(epsilon)
+        epsilon = check_epsilon(epsilon)
         sensitivity, scale, tiny = self._sensitivity(output_bounds), 0.0, math.ulp(0.0)
         if sensitivity:
             # subnormal metrics of both data sets, sensitivity and scale are rounded by half of it at most
-            scale = min((sensitivity + 2 * tiny) / epsilon + tiny, options.MAX_FLOAT)
+            scale = min((sensitivity + 2 * tiny) / epsilon + tiny, MAX_FLOAT)
         return LaplaceLaw(output_bounds.value, scale, output_bounds.output_range)
 
     def added_error(self, public: BoundsFacts, epsilon: Fraction) -> float | None:
@@ -412,7 +420,7 @@ class Laplace(AddedNoise):
         return Limits(max(released - away, low), min(released + away, high))
 
 
-@options.own_error_state
+@own_error_state
 class LaplaceLaw(OutputLaw):
     """A Laplace law clamped to an interval.
 
@@ -443,5 +451,5 @@ class LaplaceLaw(OutputLaw):
         p = check_probability(p)
         noise = np.where(p < 0.5, np.log(2.0 * p), -np.log(2.0 * (1.0 - p)))
         # a scale of 0 times infinity would be nan
-        noise = np.clip(noise, -options.MAX_FLOAT, options.MAX_FLOAT)
+        noise = np.clip(noise, -MAX_FLOAT, MAX_FLOAT)
         return np.clip(self.centre + self.scale * noise, *self.output_range)

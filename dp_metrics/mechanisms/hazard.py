@@ -21,8 +21,16 @@ from operator import mul
 import numpy as np
 
 from dp_metrics._random import Entropy, LazyUniform
-from dp_metrics.inputs import options
-from dp_metrics.inputs.options import Epsilon, Floats, Function, Range
+from dp_metrics.inputs.options import (
+    MAX_FLOAT,
+    Epsilon,
+    Floats,
+    Function,
+    Range,
+    check_positive,
+    exact_epsilon,
+    own_error_state,
+)
 from dp_metrics.mechanisms._base import PUBLIC_END, TOO_FEW, UNBOUNDED, Mechanism, ceil_ranks
 from dp_metrics.mechanisms._laws import (
     GeometricGrid,
@@ -83,8 +91,8 @@ class HazardLaw(GridLaw):
         self._margin = 8 * (2 * counts.size + 16) * 2.0**-53
         self._weights = _weights(q, ranks) if ranks <= _FEW_RANKS else _weights.__wrapped__(q, ranks)
         # the hazard overflows to infinity far above bounded data: any level is reached there
-        of_runs = np.where(counts > 0, counts * self._weights, 0.0)
-        self._before = np.append(0.0, np.add.accumulate(of_runs))
+        self._before = np.zeros(counts.size + 1)
+        np.add.accumulate(np.where(counts > 0, counts * self._weights, 0.0), out=self._before[1:])
 
     def release(self, entropy: Entropy) -> float:
         """Draw an output."""
@@ -106,7 +114,7 @@ class HazardLaw(GridLaw):
         before, weight = float(self._before[run]), float(self._weights[run])
         if not 0.0 < weight < math.inf:
             return start
-        cell: int = start + math.ceil((level - before) / weight) - 1
+        cell = start + math.ceil((level - before) / weight) - 1
         return min(max(cell, start), end - 1)
 
     def _certain(self, number: int, word: int) -> bool:
@@ -206,7 +214,7 @@ class HazardLaw(GridLaw):
         run = np.searchsorted(self.edges, indices, side="right") - 1
         return np.clip(run, 0, self._weights.size - 1)
 
-    @options.own_error_state
+    @own_error_state
     def log_probabilities(self, indices: Integers) -> Floats:
         """Return the logarithm of the probability of each output, to nearly the precision of floats."""
         inside = np.minimum(indices, self.grid.last - 1)
@@ -317,14 +325,14 @@ def hazard_limits(law: Law, released: float, public: BoundsFacts, ranks: int, mi
     grid = hypothetical.grid
     place, end = nearest_index(grid, released), public.output_range[1]
     is_sharp = 0 < ranks <= _MOST_SHARP_RANKS
-    has_upper = is_sharp and end < options.MAX_FLOAT
+    has_upper = is_sharp and end < MAX_FLOAT
     each = miss / 2 if has_upper else miss
     below = place - cells_above(hypothetical, each)
     lower = grid.point(below) if below > grid.first else public.output_range[0]
     if not is_sharp:
         return _one_sided(lower, end)
     rank, n = np.arange(1.0, ranks + 1.0), math.inf if public.n is None else public.n
-    share = options.MAX_FLOAT if public.sensitivity is None else public.sensitivity
+    share = MAX_FLOAT if public.sensitivity is None else public.sensitivity
 
     def reached(f: float, lowest: Floats, highest: Floats, number: int) -> float:
         """Return P(number of the release <= this) of data with the mean f."""
@@ -352,7 +360,7 @@ def hazard_limits(law: Law, released: float, public: BoundsFacts, ranks: int, mi
 
 
 def _one_sided(lower: float, end: float) -> Limits:
-    return Limits(lower, math.inf, UNBOUNDED) if end >= options.MAX_FLOAT else Limits(lower, end, PUBLIC_END)
+    return Limits(lower, math.inf, UNBOUNDED) if end >= MAX_FLOAT else Limits(lower, end, PUBLIC_END)
 
 
 def cells_above(law: HazardLaw, miss: float) -> int:
@@ -394,7 +402,7 @@ def _largest(holds: Callable[[float], bool], start: float, end: float) -> Range:
     low, high = start, end
     if holds(high):
         return high, high
-    least = 1e-9 * end if end < options.MAX_FLOAT else 1e-300  # far smaller than any output but 0
+    least = 1e-9 * end if end < MAX_FLOAT else 1e-300  # far smaller than any output but 0
     step = max(start, least)
     while low + step < high and holds(low + step):
         low, step = low + step, 2 * step
@@ -408,7 +416,7 @@ _MANY_RECORDS = 10**9
 _EVEN_FROM = 10  # parts of the most that one record adds, times n
 
 
-@options.own_error_state
+@own_error_state
 @dataclass(frozen=True, repr=False)
 class Hazard(Mechanism):
     """Release the first grid point at which a cumulative hazard passes a random level.
@@ -467,7 +475,7 @@ class Hazard(Mechanism):
     clips = True
 
     def __post_init__(self) -> None:
-        self._check(options.check_positive, "resolution", "scale")
+        self._check(check_positive, "resolution", "scale")
 
     @property
     def needs_count(self) -> bool:
@@ -480,13 +488,13 @@ class Hazard(Mechanism):
             raise ValueError(
                 "mechanism='hazard' needs a metric that is at least 0: shift it by its public lower limit."
             )
-        return _count_ranks(self, options.exact_epsilon(epsilon), n, monotonic)
+        return _count_ranks(self, exact_epsilon(epsilon), n, monotonic)
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> HazardLaw:
         """Return the exact law of `release`."""
         if output_bounds.output_range[0] != 0.0:
             raise ValueError("Hazard needs a metric that is at least 0: shift it by its public lower limit.")
-        return hazard_law(self, output_bounds, options.exact_epsilon(epsilon))
+        return hazard_law(self, output_bounds, exact_epsilon(epsilon))
 
     def noise_limits(self, released: float, public: BoundsFacts, epsilon: Fraction, miss: float) -> Limits:
         """Return a lower limit; of a mean or a variance with a public limit both, with `miss` / 2 each."""

@@ -10,8 +10,6 @@ which gives the same bits in any order, and `capacity`, how many extreme records
 for as many as were asked for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -188,7 +186,7 @@ class Quantity:
             return self.plain(len(records.arrays[0]))
         return self.plain(int(records.units.sum()) // self.units)
 
-    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> Noise | None:
+    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> "Noise | None":
         """Return the noise that the quantity has of its own; None where the mechanism chooses.
 
         Parameters
@@ -350,7 +348,7 @@ class NoisyNumber(NamedTuple):
 
 
 def ranks_known(wanted: int, capacity: int | None) -> int:
-    """Return how many ranks, of so many, are known to stats of this capacity."""
+    """Return how many ranks, of so many, are known to stats of this capacity, or used at most."""
     return wanted if capacity is None else min(wanted, capacity)
 
 
@@ -374,7 +372,7 @@ def get_mechanism(mechanism: Any) -> Mechanism:
                 f"{did_you_mean(mechanism, MECHANISMS)}"
             )
         return _WITH_DEFAULTS[mechanism]
-    if isinstance(mechanism, type) or not isinstance(mechanism, Mechanism):
+    if not isinstance(mechanism, Mechanism):
         raise TypeError(
             f"mechanism must be one of {sorted(MECHANISMS)} or a mechanism object such as Hazard()."
         )
@@ -526,7 +524,7 @@ class OneStage(Noise):
             monotonic=quantity.facts(totals, 0).monotonic,
             output_range=(0.0, quantity.highest(totals)),
         )
-        return ranks if quantity.most_ranks is None else min(ranks, quantity.most_ranks)
+        return ranks_known(ranks, quantity.most_ranks)
 
     def facts(self, count: int | None) -> BoundsFacts:
         """Return what is public of the output bounds, given a noisy number of records."""

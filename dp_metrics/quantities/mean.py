@@ -1,7 +1,5 @@
 """The mean of a loss of each record, or of the weighted sums of groups of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -128,21 +126,21 @@ class MeanOf(Quantity):
             return None
         return MeanWithSpread(self, mechanism, totals, None, epsilon)
 
-    def sums(self, stats: MeanStats | None = None) -> Sums:
+    def sums(self, stats: "MeanStats | None" = None) -> Sums:
         """Return the sum of the losses, and what is left of it to the cap."""
         cap = self.record_loss.limit
         total, n = (0, 0) if stats is None else (stats.total, stats.totals.n)
         return output_bounds.ratio_sums(Fraction(total, max(exact.float_units(cap), 1)), n, cap, cap)
 
-    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> MeanStats:
+    def stats(self, records: Records, totals: Totals, ranks: int, *, forget: bool = False) -> "MeanStats":
         """Look at the records in blocks; the blocks do not affect the result."""
         weights, cap = PublicWeights.of(records), self.record_loss.cap
-        terms: TermBlocks = partial(self._terms, records, weights)
+        terms = partial(self._terms, records, weights)
         # two counts are all that is released
         is_counted = self.is_share and not ranks and weights.are_plain
         limits, limit, done = weights.limits(cap), limit_of(cap if weights.are_plain else None), 0
         largest, smallest = Largest(ranks), Largest(ranks, sign=-1)
-        headroom: Pairs = np.empty(0), np.empty(0)
+        headroom = np.empty(0), np.empty(0)
         sums, levels, total = BlockSums(), LevelSums() if forget and not is_counted else None, 0
         # a loss that overflows is clipped, in silence: NumPy's warning would tell of a record
         for block, high in terms():
@@ -178,7 +176,7 @@ class MeanOf(Quantity):
             terms=None if forget else terms,
         )
 
-    def _terms(self, records: Records, weights: PublicWeights) -> Iterator[tuple[Floats, float]]:
+    def _terms(self, records: Records, weights: "PublicWeights") -> Iterator[tuple[Floats, float]]:
         """Yield blocks of terms; losses that count alike are not yet clipped."""
         place = ... if self.column is None else (slice(None), self.column)
         arrays = [array[place] for array in records.arrays]
@@ -413,7 +411,7 @@ class MeanStats:
         wanted = Fraction(y) * Fraction(weight, n << exact.UNIT_BITS)
         at_least = exact.rounded(wanted)
         if at_least < wanted:
-            at_least = float(np.nextafter(at_least, np.inf))
+            at_least = math.nextafter(at_least, math.inf)
         number = min(exact.level_from(at_least), exact.LEVELS)
         level, highest = exact.level_units(number), exact.level_units(exact.LEVELS)
         if self.quantity.record_loss.cap is not None:
@@ -454,9 +452,8 @@ class MeanStats:
         of them changes between u and w. So a record that is replaced moves the sums of v and of g(v) together
         by at most 1, which is what it may move the first by.
         """
-        assert self.quantity.record_loss.cap is not None
         assert self.by_level is not None
-        cap, total = max(exact.float_units(self.quantity.record_loss.cap), 1), 0  # a cap may underflow to 0
+        cap, total = max(exact.float_units(self.quantity.record_loss.limit), 1), 0  # a cap may underflow to 0
         # the last bit of the smallest values is a unit of all levels, and of the cap, which is not below them
         _, bits = exact.level_mantissa(min(self.by_level, default=0))
         cap >>= bits

@@ -1,7 +1,5 @@
 """Numbers by rank: a median, sums clipped at one, 1 - AUC by the ranking loss; and the calibration error."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -30,7 +28,6 @@ from dp_metrics.quantities.base import (
     rehearse_law,
 )
 from dp_metrics.quantities.tables import Rates, TableLaw
-from dp_metrics.sensitivity import score_bounds
 from dp_metrics.sensitivity.output_bounds import (
     BoundsFacts,
     OutputBounds,
@@ -38,7 +35,14 @@ from dp_metrics.sensitivity.output_bounds import (
     order_statistic_bounds,
     order_statistic_facts,
 )
-from dp_metrics.sensitivity.score_bounds import RankedScores
+from dp_metrics.sensitivity.score_bounds import (
+    RankedScores,
+    calibration_bounds,
+    calibration_facts,
+    calibration_sums,
+    ranking_bounds,
+    ranking_facts,
+)
 
 _RANK = "A median or another quantile needs a public number of records: its rank would tell a private one."
 
@@ -118,7 +122,7 @@ class CappedSumsOf(OrderOf):
     size: int
     sensitivity: int
 
-    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> CapNoise:
+    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> "CapNoise":
         """Return noise of the cap and of the sums, whatever the mechanism."""
         of_cap = epsilon - OF_SUMS * epsilon
         if float(of_cap) == 0.0:
@@ -161,7 +165,7 @@ class CapNoise(Noise):
         """What draws, for the accountant's history."""
         return f"{self.of_cap.name}, two-sided geometric noise"
 
-    def law(self, stats: Stats, count: int | None = None) -> CappedSumsLaw:
+    def law(self, stats: Stats, count: int | None = None) -> "CappedSumsLaw":
         """Return the law of the cap and the sums."""
         first = hazard_law(_SELECTION, self.of_cap.bounds(stats), self.of_cap.epsilon)
         return CappedSumsLaw(first, self.quantity.sums_at, self.rates, stats.found)
@@ -238,9 +242,9 @@ class RankingOf(Quantity):
 
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds."""
-        return score_bounds.ranking_facts(None if totals is None else totals.n)
+        return ranking_facts(None if totals is None else totals.n)
 
-    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> RankingNoise | None:
+    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> "RankingNoise | None":
         """Return noise that follows the sizes of the classes, for hazard selection without a resolution."""
         if not (isinstance(mechanism, Hazard) and mechanism.needs_count):
             return None
@@ -257,7 +261,7 @@ class RankingOf(Quantity):
 
     def output_bounds(self, stats: Stats, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the ranking loss."""
-        return score_bounds.ranking_bounds(stats.found, ranks, private_n)
+        return ranking_bounds(stats.found, ranks, private_n)
 
 
 @dataclass(frozen=True)
@@ -336,7 +340,7 @@ class RankingNoise(Noise):
         """How many ranks the finest resolution uses."""
         return OneStage(self.quantity, self.given(self.most), self.totals, None, self.hazard_epsilon).ranks
 
-    def law(self, stats: Stats, count: int | None = None) -> RankingLaw:
+    def law(self, stats: Stats, count: int | None = None) -> "RankingLaw":
         """Return the law of the sizes and the loss."""
         private_n, sizes = self.totals is None, stats.found.counts
         return RankingLaw(self, stats.bounds(self.ranks, private_n), sizes if private_n else sizes[:1])
@@ -369,16 +373,12 @@ class RankingNoise(Noise):
         So a least size, wrong with a part of the miss, makes limits like those of such a mean. The least
         favourable data are a few positives below all negatives.
         """
-        sizes, of_size = self.sizes(output), _SIZE_MISS * miss
+        sizes, of_size = tuple(output.drawn.values()), _SIZE_MISS * miss
         # a class of none has the bounds of a class of one: any area, as soon as one record changes
         least = max(self.least(sizes, of_size), 1)
         facts = replace(self.quantity.facts(self.totals, self.ranks), sensitivity=1.0 / least)
         law = partial(self.given(self.smaller(sizes)).output_distribution, epsilon=self.hazard_epsilon)
         return hazard_limits(law, output.value, facts, self.ranks, miss - of_size).within(0.0, 1.0)
-
-    def sizes(self, output: Output) -> tuple[int, ...]:
-        """Return the noisy number of positives, and of negatives where the number of records is private."""
-        return tuple(output.drawn.values())
 
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if so few records tell little of an area."""
@@ -390,7 +390,7 @@ class RankingNoise(Noise):
         The noise of a size times epsilon has a mean of 20 whatever epsilon is, so that the size itself does
         not tell whether it is below 20: what counts is the least one with confidence.
         """
-        sizes = self.sizes(output)
+        sizes = tuple(output.drawn.values())  # of positives, and of negatives where their sum is private
         smaller, least = self.smaller(sizes), self.least(sizes, _MISS)
         share = next((share for most, share in _HIDDEN if least * self.epsilon < most), None)
         if share is None:
@@ -472,18 +472,15 @@ class CalibrationOf(Quantity):
 
     def facts(self, totals: Totals | None, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds."""
-        return score_bounds.calibration_facts(None if totals is None else totals.n)
+        return calibration_facts(None if totals is None else totals.n)
 
     def sums(self, stats: Stats | None = None) -> Sums:
         """Return the sums that tell the error."""
-        return score_bounds.calibration_sums(
-            *(0, 0) if stats is None else (total_gap(stats.found), stats.totals.n)
-        )
+        return calibration_sums(*(0, 0) if stats is None else (total_gap(stats.found), stats.totals.n))
 
     def output_bounds(self, stats: Stats, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the error."""
-        total = total_gap(stats.found)
-        return score_bounds.calibration_bounds(total, stats.totals.n, ranks, private_n)
+        return calibration_bounds(total_gap(stats.found), stats.totals.n, ranks, private_n)
 
 
 def total_gap(excess: Iterable[int]) -> int:

@@ -3,14 +3,13 @@
 How sure noisy counts are is told by what was released and drawn, and by public settings.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import repeat
+from operator import mul
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -94,7 +93,7 @@ class TableOf(Quantity):
 
     upper_end = None
 
-    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> TableNoise:
+    def noise(self, mechanism: Mechanism, totals: Totals | None, epsilon: Fraction) -> "TableNoise":
         """Return noise in each cell that is left, whatever the mechanism."""
         if totals is None and not self.is_table:  # their weights are for a record that is replaced
             raise ValueError("Whole numbers that are no counts need a public number of records.")
@@ -190,14 +189,14 @@ class TableNoise(Noise):
             return replace(together, others=self.others + self.size - together.size)
         return replace(together, zero_sum=self.zero_sum and tables == 1)
 
-    def law(self, stats: Stats, count: int | None = None) -> TableLaw:
+    def law(self, stats: Stats, count: int | None = None) -> "TableLaw":
         """Return the law of the noisy numbers."""
         counts = stats.found
         if self.columns is not None:  # each is the sum of equally many neighbours
             counts = counts.reshape(len(counts), self.columns, -1).sum(axis=2)
         return TableLaw(tuple(counts.ravel().tolist()), self.rates, self.zero_sum)
 
-    def _draw(self, law: TableLaw, entropy: Entropy, count: int | None) -> Output:
+    def _draw(self, law: "TableLaw", entropy: Entropy, count: int | None) -> Output:
         noisy = law.release(entropy)
         output = Output(tuple(noisy), {}, count)
         return output._replace(drawn={"counts": [*self.number(output)]}) if self.is_shown else output
@@ -206,7 +205,7 @@ class TableNoise(Noise):
         """Return the noisy numbers, of persons where each counts once."""
         return self.told(output).numbers
 
-    def told(self, output: Output) -> NoisyCounts:
+    def told(self, output: Output) -> "NoisyCounts":
         """Return the noisy numbers with their noise."""
         return NoisyCounts(output.value, self.rates, self.zero_sum, self.others, self.units)
 
@@ -325,8 +324,13 @@ def check_cells(cells: int, table: str, fewer: str) -> None:
 def noisy_total(noisy: Any, cells: Cells) -> int:
     """Return the number of records that noisy counts tell, at least 0."""
     weights = (weight for size, weight in cells for _ in range(size))
-    total = round(sum((weight * count for weight, count in zip(weights, noisy, strict=True)), Fraction(0)))
+    total = round(sum(map(mul, weights, noisy), Fraction(0)))
     return min(max(total, 0), int(COUNT_LIMIT))
+
+
+def _each(runs: Cells) -> Floats:
+    """Return a number for each cell of all runs, such as its weight."""
+    return np.repeat([float(number) for _, number in runs], [size for size, _ in runs])
 
 
 def plausible_counts(noisy: Any, cells: Cells, n: int | None) -> Floats:
@@ -350,7 +354,7 @@ def plausible_counts(noisy: Any, cells: Cells, n: int | None) -> Floats:
         if counts.size <= _FEW:
             return np.maximum(counts, 0.0)
         n = noisy_total(noisy, cells)
-    weights = np.repeat([float(weight) for _, weight in cells], [size for size, _ in cells])
+    weights = _each(cells)
     return nearest_with_sum(counts * weights, n) / weights
 
 
@@ -365,7 +369,7 @@ def nearest_with_sum(x: Floats, total: float) -> Floats:
     falling = np.sort(x)[::-1]
     less = (np.cumsum(falling) - total) / np.arange(1, x.size + 1)
     kept = int(np.flatnonzero(falling > less)[-1]) if total else 0
-    nearest: Floats = np.maximum(x - less[kept], 0.0)
+    nearest = np.maximum(x - less[kept], 0.0)
     reached = nearest.sum()  # rounding may have moved the sum from the total
     return nearest * (total / reached) if reached > 0 else nearest
 
@@ -438,7 +442,7 @@ class NoisyCounts:
         """Expected absolute noise of the noisiest number; at most this where the noise has the sum 0."""
         rate = min(rate for _, rate in self.rates)
         # two numbers share one noise, with both signs
-        noise = Staircase(2 * rate if self.zero_sum and self.together == 2 else rate)
+        noise = Staircase(2 * rate if self._joined == 2 else rate)
         return noise.expected / self.units
 
     def covariance(self, x: Floats, y: Floats, add: Callable[[Floats], Any] = np.sum) -> Any:
@@ -482,7 +486,7 @@ class NoisyCounts:
 
         They are of the law of a release, but in floats: not private.
         """
-        rates = np.repeat([float(rate) for _, rate in self.rates], [size for size, _ in self.rates])
+        rates = _each(self.rates)
         if self.zero_sum:
             rates = np.full(self.together, rates[0])
         kept: list[Floats] = []

@@ -1,7 +1,5 @@
 """The population variance of a column."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, partial
+from functools import partial
 from itertools import repeat
 from typing import Self, TypeAlias
 
@@ -258,7 +258,6 @@ class BlockSums:
         self._rest = self._sizes = np.empty(0)
         self._slices = np.empty((4, 0))
         self._usual = 0.0  # the size of most values of an earlier block
-        self._scale_of = cache(_scale_of)
 
     def _grow(self, size: int) -> None:
         """Make buffers that are long enough."""
@@ -314,7 +313,8 @@ class BlockSums:
         ones_and_slices = self._slice(block, exponent)
         small = self._smaller(block, exponent - _SQUARES_FROM, signed=True)
         small = small[block[small] != 0.0]  # many may be 0
-        ones_and_slices[1:, small] = 0.0
+        if small.size:
+            ones_and_slices[1:, small] = 0.0
         small_total, small_squares = exact_moments(block[small])
         scale = 0
         if abs(exponent) > _SAFE_EXPONENT:  # products could overflow, or lose bits to underflow
@@ -322,7 +322,7 @@ class BlockSums:
             np.ldexp(ones_and_slices[1:], scale, out=ones_and_slices[1:])
         rows = ones_and_slices.reshape(4, -1, _ROW)
         dots = np.concatenate([_dots(rows[:2], rows[1]), _dots(rows[:3], rows[2]), _dots(rows, rows[3])])
-        dots *= self._scale_of(exponent + scale)
+        dots *= np.ldexp(1.0, _BITS_OF_DOTS - (exponent + scale) * _FACTORS_OF_DOTS)  # whole numbers
         a, aa, c, ac, cc, b, ab, bc, bb = dots.astype(np.int64).sum(axis=1).tolist()
         sums = (a << 46) + (b << 23) + c
         products = (aa << 92) + (ab << 70) + ((bb + 2 * ac) << 46) + (bc << 24) + cc
@@ -379,11 +379,6 @@ class BlockSums:
         return others, _largest_size(others), block[places]
 
 
-def _scale_of(exponent: int) -> Floats:
-    """Return what makes whole numbers of the sums of the slices and their products."""
-    return np.ldexp(1.0, _BITS_OF_DOTS - exponent * _FACTORS_OF_DOTS)
-
-
 def _sum_one_by_one(values: Floats) -> int:
     return sum(map(float_units, values.tolist()))
 
@@ -429,7 +424,7 @@ class Largest:
 
     def __init__(self, capacity: int, sign: int = 1) -> None:
         self._capacity, self._sign = capacity, sign
-        self._parts: list[Floats] = [np.empty(0)]
+        self._parts = [np.empty(0)]
         self._held = 0
         self._threshold = -np.inf
 

@@ -11,8 +11,15 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import in_blocks
 from dp_metrics.inputs.options import MAX_FLOAT, Floats, Range
-from dp_metrics.sensitivity import exact
-from dp_metrics.sensitivity.exact import VarianceAggregate
+from dp_metrics.sensitivity.exact import (
+    UNIT_BITS,
+    VarianceAggregate,
+    exact_moments,
+    float_units,
+    rounded_quotient,
+    to_squared_units,
+    to_units,
+)
 
 Places: TypeAlias = NDArray[np.intp]
 Moments: TypeAlias = tuple[int, int]
@@ -24,7 +31,7 @@ The sums are each off by less than 2^-40 n times the largest size.
 """
 Middle: TypeAlias = Callable[[], MiddleValues]
 
-_SQUARES = 2 * exact.UNIT_BITS  # squares are in units of 2^-2148
+_SQUARES = 2 * UNIT_BITS  # squares are in units of 2^-2148
 _LARGEST_WIDTH = 2.0**1000
 _KEPT_BITS = 700
 _LOST = 1e-180  # more than what a screen loses by that, and by what underflows
@@ -84,7 +91,7 @@ def clipped_squares(
 
 def _least_cost(n: int, width: float, windows: Iterable[tuple[int, int, int]]) -> Fraction:
     """Return the least cost of windows, each given by its size and the sums of its values and squares."""
-    square = exact.float_units(width) ** 2
+    square = float_units(width) ** 2
     least, divisor = -1, 1
     for size, total, squares in windows:
         cost = size * (squares + (n - size) * square) - total * total
@@ -142,7 +149,7 @@ def _sums_at(values: Floats, places: Iterable[int]) -> dict[int, Moments]:
     """Return, for each place, the exact sums of the values before it and of their squares."""
     sums = {0: (0, 0)}
     for first, last in pairwise(sorted({0, *places})):
-        total, squares = exact.exact_moments(values[first:last])
+        total, squares = exact_moments(values[first:last])
         sums[last] = sums[first][0] + total, sums[first][1] + squares
     return sums
 
@@ -171,7 +178,7 @@ def _by_tails(aggregate: VarianceAggregate, width: float, middle: Middle | None)
         int(np.searchsorted(-high[:most], -(inside + width))),
     )
     whole = aggregate.total, aggregate.squares
-    kept = _without(whole, exact.exact_moments(low[: base[0]]), exact.exact_moments(high[: base[1]]))
+    kept = _without(whole, exact_moments(low[: base[0]]), exact_moments(high[: base[1]]))
     windows = _Windows(aggregate.n, low[:most], high[:most], base, kept)
     best = _least_clipped(windows, [found], width, whole)
     return best if best is not None and _core_decides(aggregate, core, width, best) else None
@@ -207,13 +214,13 @@ def _core_only_rises(middle: MiddleValues, aggregate: VarianceAggregate, core: R
     if not (most <= outside and inside > 0):
         return False
     lowest, highest = core
-    whole_sum = _float(aggregate.total, exact.UNIT_BITS)
+    whole_sum = _float(aggregate.total, UNIT_BITS)
     mean = (whole_sum - sum_below - sum_above) / inside
     above = whole_sum - sum_below - float(aggregate.largest[:most].sum())
     below = whole_sum - sum_above - float(aggregate.smallest[:most].sum())
     size = n - outside - most
     rounding = 2.0**-30 * (width + max(abs(float(aggregate.smallest[0])), abs(float(aggregate.largest[0]))))
-    centre = exact.rounded_quotient(aggregate.total, n << exact.UNIT_BITS)
+    centre = rounded_quotient(aggregate.total, n << UNIT_BITS)
     spread = _float(n * aggregate.squares - aggregate.total**2, _SQUARES) / n
     away = abs(centre - mean) + rounding
     # this is infinite where a sum overflowed, since the margin is then far above the root of a float
@@ -260,10 +267,10 @@ def _threshold(values: Floats, step: float) -> Floats:
 def _core_decides(aggregate: VarianceAggregate, core: Range, width: float, best: Fraction) -> bool:
     """Return whether from the best centre no value of the core is farther than the width."""
     tails = np.concatenate([aggregate.smallest[:-1], aggregate.largest[:-1]])
-    low, high = map(exact.float_units, core)
-    in_tails, of_tails = exact.exact_moments(tails)
+    low, high = map(float_units, core)
+    in_tails, of_tails = exact_moments(tails)
     size, total, squares = aggregate.n - tails.size, aggregate.total - in_tails, aggregate.squares - of_tails
-    reach, cost, divisor = exact.float_units(width), best.numerator << _SQUARES, best.denominator
+    reach, cost, divisor = float_units(width), best.numerator << _SQUARES, best.denominator
     return not any(
         cost > divisor * (size * centre * centre - 2 * centre * total + squares)
         for centre in (high - reach, low + reach)
@@ -281,7 +288,7 @@ def _by_window(x: Floats, width: float) -> Fraction:
     n = x.size
     windows = _Windows(n, x, None, (n // 2, n - n // 2), (0, 0))
     found = (_windows(x, first, width) for first in range(0, n, _BLOCK))
-    best = _least_clipped(windows, found, width, exact.exact_moments(x))
+    best = _least_clipped(windows, found, width, exact_moments(x))
     return _by_value(x, width) if best is None else best
 
 
@@ -303,7 +310,7 @@ def _by_value(x: Floats, width: float) -> Fraction:
 
 def _moving_window(x: Floats, width: float) -> Iterator[tuple[int, int, int]]:
     """Yield the size and the exact sums of each window that a centre makes as it moves up."""
-    reach = exact.float_units(width)
+    reach = float_units(width)
     size = total = squares = 0
     leaving = iter(_units(x))
     first = next(leaving)
@@ -324,7 +331,7 @@ def _moving_window(x: Floats, width: float) -> Iterator[tuple[int, int, int]]:
 def _units(x: Floats) -> Iterable[int]:
     """Yield exact values one by one, without keeping them."""
     for block in in_blocks(x):
-        yield from exact.to_units(block)
+        yield from to_units(block)
 
 
 def _float(number: int, bits: int) -> float:
@@ -345,7 +352,7 @@ def least_spreads(aggregate: VarianceAggregate, ranks: int) -> list[int]:
     Parameters
     ----------
     aggregate : VarianceAggregate
-        Of any number of values.
+        Of one value or more.
     ranks : int
         How many values to drop at most.
 
@@ -365,8 +372,6 @@ def least_spreads(aggregate: VarianceAggregate, ranks: int) -> list[int]:
     compared exactly.
     """
     n = aggregate.n
-    if n == 0:
-        return [0]
     low, high = aggregate.smallest[:ranks], aggregate.largest[:ranks]
     sums = _prefix_sums(low), _prefix_sums(high)
     base = min(ranks, n // 2), min(ranks, n - n // 2)
@@ -436,10 +441,8 @@ class _Windows:
         self.n, self.low, self._base = n, low, base
         self.high, self._all_known = (low[::-1] if high is None else high), high is None
         (total, squares), size = sums, n - sum(base)
-        self._centre = (
-            exact.rounded_quotient(total, size << exact.UNIT_BITS) if size else float(low[base[0] - 1])
-        )
-        centre = exact.float_units(self._centre)
+        self._centre = rounded_quotient(total, size << UNIT_BITS) if size else float(low[base[0] - 1])
+        centre = float_units(self._centre)
         self._sums = total - size * centre, squares - centre * (2 * total - size * centre)
         self._all_hold_base = base[0] >= low.size and base[1] >= self.high.size
         self._exponent = 1 << 20  # far from all: nothing is counted yet
@@ -448,7 +451,7 @@ class _Windows:
         """Add what each tail keeps, and the base, in units of 2^exponent: floats, which may be infinite."""
         self._exponent = exponent
         total, squares = self._sums
-        bits = exact.UNIT_BITS + exponent
+        bits = UNIT_BITS + exponent
         self._of_base = _float(total, bits), _float(squares, 2 * bits)
         self._kept_low = self._kept_of(self.low, self._base[0])
         if not self._all_known:
@@ -518,7 +521,7 @@ class _Windows:
         """Make the values of the narrowest window of this rank at most 1, if they are far from that."""
         last = self.low.size - 1
         j = np.arange(max(rank - last, 0), min(rank, last) + 1)
-        exponent = -exact.UNIT_BITS
+        exponent = -UNIT_BITS
         if j.size:
             ends = np.maximum(np.abs(self.low[j] - self._centre), np.abs(self.high[rank - j] - self._centre))
             exponent = max(math.frexp(ends.min(initial=MAX_FLOAT))[1], exponent)
@@ -536,7 +539,7 @@ class _Windows:
 
 
 def _prefix_sums(values: Floats) -> _PrefixSums:
-    units, squares = exact.to_units(values), exact.to_squared_units(values)
+    units, squares = to_units(values), to_squared_units(values)
     return list(accumulate(units, initial=0)), list(accumulate(squares, initial=0))
 
 
