@@ -303,7 +303,7 @@ def _ends(first: HazardLaw, other: HazardLaw, *values: Floats) -> Integers:
 
     And of those at some values.
     """
-    grid, ends = first.grid, np.concatenate([first.edges, other.edges])
+    grid, ends = first.grid, np.union1d(first.edges, other.edges)
     some = np.linspace(0, grid.last, 17).astype(np.int64)
     numbers = np.concatenate([ends - 1, ends, ends + 1, some, *map(grid.index_at_least, values)])
     return np.unique(np.clip(numbers, grid.first, grid.last))
@@ -414,7 +414,7 @@ def _candidate_probabilities(law: AboveThresholdLaw) -> Floats:
             f"AboveThreshold is compared exactly for at most {_MOST_CANDIDATES} candidates and with eps1 a "
             "multiple of eps2: use a larger beta, bounds, or the default split."
         )
-    ends = np.unique(np.concatenate([[0.0, 1.0], np.exp(-law.eps2 * law.scores[law.scores > 0])]))
+    ends = np.union1d([0.0, 1.0], np.exp(-law.eps2 * law.scores[law.scores > 0]))
     x, w = roots_legendre((candidates + power) // 2 + 1)
     half = np.diff(ends)[:, np.newaxis] / 2
     middle = (ends[1:] + ends[:-1])[:, np.newaxis] / 2
@@ -430,7 +430,7 @@ def _candidate_probabilities(law: AboveThresholdLaw) -> Floats:
 
 
 def _interval_loss(a: IntervalLaw, b: IntervalLaw) -> float:
-    edges = np.unique(np.concatenate([a.edges, b.edges]))
+    edges = np.union1d(a.edges, b.edges)
     # both log densities are linear on each piece, so that its two ends decide; a range of one number has none
     return float(np.abs(_log_density(a, edges) - _log_density(b, edges)).max(initial=0.0))
 

@@ -213,7 +213,7 @@ def _scored(guess: Guess, place: float) -> Data:
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
         return true, odds / odds.sum(axis=1, keepdims=True)
     score = np.concatenate([_quantiles("normal", _even(count)) for count in counts])
-    score += size * (true == (1 if place > 0 else 0))
+    score += size * (true == int(place > 0))
     return true, expit(_stretch(guess) * (size * score - size**2 / 2 + np.log(shares[1] / shares[0])))
 
 

@@ -21,6 +21,7 @@ from dp_metrics.inputs.options import Array, Floats
 from dp_metrics.mechanisms._laws import (
     COUNT_LIMIT,
     GeometricLaw,
+    Integers,
     Limits,
     Staircase,
     cell_edges,
@@ -170,7 +171,7 @@ _ENOUGH = 100  # records; with fewer, coverages far below the confidence are com
 
 def normal_laplace_tail(h: ArrayLike, s: ArrayLike, b: ArrayLike) -> Floats:
     """Return P(abs(s N + b L) > h), for N standard normal and L standard Laplace; all of them at least 0."""
-    size, s, b = (np.maximum(np.asarray(x, dtype=np.float64), _LEAST) for x in (h, s, b))
+    size, s, b = (np.maximum(x, _LEAST) for x in (h, s, b))
     # exp(ratio^2 / 2 -+ h / b) times a normal tail, without the overflow of the one or the other
     ratio, far_out = s / b, size / s
     density = 0.5 * np.exp(-far_out * far_out / 2)
@@ -383,8 +384,6 @@ def least_between(
     return min(ends, float(inside.fun))
 
 
-Sizes: TypeAlias = NDArray[np.int64]
-
 _FINE = 64  # parts of a block of noises, to which combinations of them are rounded up
 _ORDER = 2.0  # standard deviations of the noise of a, by which the order of the outcomes is moved
 _USUAL_MISS = 0.05  # twice the miss down to which that is so; below, the order is moved farther
@@ -504,7 +503,7 @@ class NoiseTable:
     """
 
     law: Floats
-    middles: Sizes
+    middles: Integers
     slack: int
 
     @property
@@ -660,7 +659,7 @@ def _noise_quantile(ratio: NoisyRatio, miss: float) -> float:
     # floats round less than the last summand: P(R <= t) is never taken for too little
     least = b + table.slack + 1e-15 * (b + 2 * ratio.reach)
 
-    def last(t: float) -> Sizes:
+    def last(t: float) -> Integers:
         """Return, for each noise of a, in which block the largest noise of b with R <= t is."""
         up_to = np.floor((least - (1.0 - t) / t * left[above]) / table.width)
         return up_to.clip(-blocks - 1, blocks).astype(np.int64)
@@ -847,7 +846,7 @@ def _lower_limit(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> float:
     return lower
 
 
-def _chance(table: NoiseTable, rho: float, s: float) -> Callable[[Sizes, float], Floats]:
+def _chance(table: NoiseTable, rho: float, s: float) -> Callable[[Integers, float], Floats]:
     """Return a function to F_N(p), or more, for N from each size on: as many as a block is wide."""
     width, size = table.width, abs(1 - rho) + abs(rho)
     places = table.middles // width
@@ -860,7 +859,7 @@ def _chance(table: NoiseTable, rho: float, s: float) -> Callable[[Sizes, float],
     within = table.slack * size  # a combination exceeds that of middles by this at most
     fine = _FINE / width
 
-    def chance(sizes: Sizes, p: float) -> Floats:
+    def chance(sizes: Integers, p: float) -> Floats:
         x, law, total = _binomial_laws(sizes + width - 1, p)
         beyond = (s + rho * sizes - within) * fine + (1e-6 + span)
         needed = (beyond[:, np.newaxis] - x * fine).astype(np.int64)
@@ -870,7 +869,7 @@ def _chance(table: NoiseTable, rho: float, s: float) -> Callable[[Sizes, float],
     return chance
 
 
-def _binomial_laws(sizes: Sizes, p: float) -> tuple[Floats, Floats, Floats]:
+def _binomial_laws(sizes: Integers, p: float) -> tuple[Floats, Floats, Floats]:
     """Return likely counts of so many trials each; for each size a row in proportion to their law; its sum.
 
     Sizes are no more than about 100 apart: else what the rows are made of may underflow.
