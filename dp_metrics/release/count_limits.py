@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv, erfcx, ndtr, ndtri
 
 from dp_metrics.inputs.options import Array, Floats
