@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -182,7 +182,8 @@ def stages_of(
     )  # fmt: skip
 
 
-class Stages(NamedTuple):
+@dataclass(frozen=True)
+class Stages:
     """The public numbers of two stages.
 
     Parameters
