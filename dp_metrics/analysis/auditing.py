@@ -27,8 +27,10 @@ from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import private_compare
 from dp_metrics.inference.loss_intervals import DownwardLaw, private_mean_interval, private_quantile_interval
 from dp_metrics.inputs.options import (
+    ByName,
     Epsilon,
     Floats,
+    Function,
     Relation,
     check_choice,
     check_count,
@@ -58,7 +60,7 @@ __all__ = [
     "seed_pairs",
 ]
 
-Data = Sequence[Any] | Mapping[str, Any]
+Data = Sequence[Any] | ByName
 Pair = tuple[Floats, Floats]
 
 # Exact losses
@@ -66,7 +68,7 @@ Pair = tuple[Floats, Floats]
 
 @own_error_state
 def release_loss(
-    function: Callable[..., Any] | str, data_a: Data, data_b: Data, *, epsilon: Epsilon, **options: Any
+    function: Function | str, data_a: Data, data_b: Data, *, epsilon: Epsilon, **options: Any
 ) -> float:
     """Return the exact privacy loss of all that a function releases on two data sets.
 
@@ -114,7 +116,7 @@ def release_loss(
 
 
 @own_error_state
-def releases_of(function: Callable[..., Any] | str, data: Data, **options: Any) -> Releases:
+def releases_of(function: Function | str, data: Data, **options: Any) -> Releases:
     """Return what a function releases of a data set: its part of `release_loss`, which serves many pairs."""
     args, named = ((), data) if isinstance(data, Mapping) else (data, {})
     with warnings.catch_warnings(), prepared_releases() as prepared:
@@ -658,7 +660,7 @@ _BOUNDED = {
 _COUNTS = {"noisy counts": None}
 
 
-Audited: TypeAlias = tuple["partial[Any]", Callable[[Floats], Data], Mapping[str, Any]]
+Audited: TypeAlias = tuple["partial[Any]", Callable[[Floats], Data], ByName]
 """What releases, with its options; what makes its data of numbers from 0 to 1, record by record; and the
 mechanisms that apply, by their names in the table of the audit: None where it takes none."""
 
@@ -694,7 +696,7 @@ def _both_wrong(x: Floats) -> tuple[Any, ...]:
     return np.ones_like(x), third, third - 1
 
 
-def _of_metric(name: str, options: Mapping[str, Any], rules: Mapping[str, Any]) -> Audited:
+def _of_metric(name: str, options: ByName, rules: ByName) -> Audited:
     """Return a public metric, which takes these mechanisms, or none."""
     row = METRICS[name]
     released = partial(row.function, **{**row.required, **options})

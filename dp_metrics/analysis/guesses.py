@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtri, stdtrit
 
 from dp_metrics._random import made_up
-from dp_metrics.inputs.options import Floats, as_real, as_whole, check_bounds, check_choice, check_share
+from dp_metrics.inputs.options import (
+    Array,
+    ByName,
+    Floats,
+    as_real,
+    as_whole,
+    check_bounds,
+    check_choice,
+    check_share,
+)
 from dp_metrics.metrics import Metric
 
 LAWS = ("normal", "heavy")
@@ -22,8 +31,8 @@ _FEW = 10_000
 MOST_RECORDS = 1_000_000
 """So many are made of a guess at most."""
 
-Data: TypeAlias = tuple[NDArray[Any], ...]
-Options: TypeAlias = Mapping[str, Any]
+Data: TypeAlias = tuple[Array, ...]
+Options: TypeAlias = ByName
 Hints: TypeAlias = tuple[str, ...]
 
 

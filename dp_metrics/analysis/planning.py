@@ -19,7 +19,9 @@ from dp_metrics.analysis.guesses import LAWS, MOST_RECORDS, Data, Guess, Options
 from dp_metrics.inputs.arrays import array_of, check_groups
 from dp_metrics.inputs.options import (
     MAX_FLOAT,
+    ByName,
     Floats,
+    Function,
     as_whole,
     check_confidence,
     check_positive,
@@ -97,7 +99,7 @@ class ReleasePlan:
 
 @own_error_state
 def plan_release(  # noqa: PLR0913 - each may be known of the data
-    metric: str | Callable[..., Any],
+    metric: str | Function,
     *,
     guess: Any,
     n: int | None = None,
@@ -299,7 +301,7 @@ def _first(candidates: Sequence[Any], is_enough: Callable[[Any], bool]) -> Any:
 
 
 def _records_of(
-    row: Metric, options: Options, terms: Terms, guess: Any, hints: Mapping[str, Any]
+    row: Metric, options: Options, terms: Terms, guess: Any, hints: ByName
 ) -> Callable[[int], tuple[Query, Source, str]]:
     """Return what reads public records, given or made from a guess, in any number; the last ones are kept.
 

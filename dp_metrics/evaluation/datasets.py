@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
+from dp_metrics.inputs.options import Array, ByName
 
 DATA_VARIABLE = "DP_METRICS_DATA"
 """Environment variable that names the folder of the data files."""
 
-Loaded: TypeAlias = tuple[Any, NDArray[Any]]
+Loaded: TypeAlias = tuple[Any, Array]
 Folder: TypeAlias = str | os.PathLike[str] | None
 
 
@@ -48,7 +48,7 @@ class Dataset:
     train_rows: int | None = None  # number of first records for training; None: a random split
     shape: tuple[int, ...] = ()  # shape of one image; empty for a table
     # arguments of `sklearn.datasets.fetch_openml`, the source of a file that is not there
-    openml: Mapping[str, Any] | None = None
+    openml: ByName | None = None
     rename: Mapping[str, str] = field(default_factory=dict)  # the file's name of a column, by OpenML's
     # the file's number for each value that OpenML spells out, by the file's name of the column
     codes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)

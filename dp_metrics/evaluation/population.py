@@ -23,7 +23,7 @@ from scipy.special import softmax
 from dp_metrics._packages import import_extra
 from dp_metrics.evaluation.datasets import Dataset, find_file, get_dataset, load_dataset, read_column
 from dp_metrics.inputs import losses
-from dp_metrics.inputs.options import Floats, own_error_state
+from dp_metrics.inputs.options import Array, Floats, own_error_state
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS
 from dp_metrics.quantities.base import Noise
@@ -42,7 +42,7 @@ def largest_log_loss(classes: int, bound: float) -> float:
     return float(np.log1p(np.exp(bound)) if classes == 2 else np.log1p((classes - 1) * np.exp(2.0 * bound)))
 
 
-def evaluate_model(dataset: Dataset, features: Any, target: NDArray[Any]) -> tuple[NDArray[Any], Floats]:
+def evaluate_model(dataset: Dataset, features: Any, target: Array) -> tuple[Array, Floats]:
     """Train the model of a data set on its training part; return targets and predictions of the others.
 
     Predictions are values, or probabilities of class 1, or of each class of several.
@@ -186,7 +186,7 @@ class Population:
         return math.fsum(terms) / len(terms), float(np.std(terms)) / math.sqrt(len(terms))
 
 
-def populations_of(dataset: Dataset, y: NDArray[Any], prediction: Floats) -> dict[str, Population]:
+def populations_of(dataset: Dataset, y: Array, prediction: Floats) -> dict[str, Population]:
     """Return every metric of a trained model: its losses per test record and, of a regressor, the targets."""
     bounds = dataset.bounds
     if dataset.task == "regression":

@@ -18,7 +18,15 @@ from dp_metrics.fairness.frame_query import Entry, FrameCell, FrameMetric, Frame
 from dp_metrics.fairness.groups import Groups, public_groups
 from dp_metrics.fairness.intervals import GroupLimits, check_what
 from dp_metrics.inputs.arrays import columns_of, first_records
-from dp_metrics.inputs.options import Relation, as_whole, check_choice, check_confidence, own_error_state
+from dp_metrics.inputs.options import (
+    ByName,
+    Function,
+    Relation,
+    as_whole,
+    check_choice,
+    check_confidence,
+    own_error_state,
+)
 from dp_metrics.metrics._pictures import draw_groups
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED, ReleasedScores, over_expected_numbers
@@ -180,7 +188,7 @@ class PrivateMetricFrame:
     def __init__(  # noqa: PLR0913 - data, groups, and settings of a release
         self,
         *,
-        metrics: Callable[..., Any] | str | Mapping[str, Callable[..., Any] | str],
+        metrics: Function | str | Mapping[str, Function | str],
         y_true: ArrayLike,
         y_pred: ArrayLike,
         sensitive_features: Any,
@@ -682,7 +690,7 @@ def frame_of(result: FrameResult, epsilon: float) -> PrivateMetricFrame:
     return frame
 
 
-def restored_frame(asked: Mapping[str, Any], form: Mapping[str, Any], results: Results) -> PrivateMetricFrame:
+def restored_frame(asked: ByName, form: ByName, results: Results) -> PrivateMetricFrame:
     """Return a stored release again."""
     options, shape = asked["options"], read_shape(form["shape"])
     groups = Groups.of(options["group_labels"], len(shape.arguments) - 2)

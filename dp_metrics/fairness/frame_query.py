@@ -32,7 +32,7 @@ from dp_metrics.quantities.tables import (
     saturated_counts,
 )
 from dp_metrics.release.query import Query, Share, Together
-from dp_metrics.release.result import Result
+from dp_metrics.release.result import AnyResult
 from dp_metrics.release.stored import PER_RECORD, SETTINGS
 
 NO_RECORDS = "This group has no records."
@@ -370,7 +370,7 @@ def _each_alone(metric: FrameMetric, shape: Shape, groups: Groups, overall_share
     return Together(tuple(shares), reader, combine)
 
 
-def _of_each(results: Sequence[Result[Any]], *, name: str, metric: str, query: Query, groups: Groups) -> Told:
+def _of_each(results: Sequence[AnyResult], *, name: str, metric: str, query: Query, groups: Groups) -> Told:
     """Return the entry of a metric that is released for each group, and perhaps for all records first."""
     left = iter(results)
     overall = _cell_of_result(next(left)) if len(results) > len(groups.places) else FrameCell(None)
@@ -388,11 +388,11 @@ def _of_each(results: Sequence[Result[Any]], *, name: str, metric: str, query: Q
     return {name: entry}, sizes if len(sizes) == groups.size else None
 
 
-def _cell_of_result(result: Result[Any], rests_on: int | None = None) -> FrameCell:
+def _cell_of_result(result: AnyResult, rests_on: int | None = None) -> FrameCell:
     return FrameCell(result.value, result.note, result.bias, rests_on, result)
 
 
-def _records_told(result: Result[Any], size: int | None) -> tuple[int | None, int | None]:
+def _records_told(result: AnyResult, size: int | None) -> tuple[int | None, int | None]:
     """Return the number of records of a group, and how many count: of areas those of the smallest class.
 
     That is the public number, or the noisy one if the release tells it.
@@ -408,7 +408,7 @@ def _records_told(result: Result[Any], size: int | None) -> tuple[int | None, in
     return records, records if smallest is None else smallest
 
 
-def _undefined(query: Query, result: Result[Any]) -> Any:
+def _undefined(query: Query, result: AnyResult) -> Any:
     """Return what a metric is of no record: NaN in the place of each number of its result.
 
     The result of any other group tells what else is public.
@@ -481,7 +481,7 @@ def _counts_by_group(coded: Records, *, query: Query, groups: Groups) -> NDArray
 
 
 def _of_table(
-    results: Sequence[Result[Any]], *, metrics: Mapping[str, tuple[str, Any]], groups: Groups
+    results: Sequence[AnyResult], *, metrics: Mapping[str, tuple[str, Any]], groups: Groups
 ) -> Told:
     """Return the entries of metrics that are read from counts by group.
 
@@ -513,7 +513,7 @@ def _of_table(
     return entries, {group: one.n for group, one in zip(groups.labels, of_groups, strict=True)}
 
 
-def _plausible(result: Result[Any]) -> Floats:
+def _plausible(result: AnyResult) -> Floats:
     """Return the plausible counts of a table, of the noisy ones."""
     table: Any = result.noises[0]
     return plausible_counts(result.value, table.cells, result.n)
@@ -527,7 +527,7 @@ def without_empty(result: FrameResult, groups: Groups) -> FrameResult:
     return known, groups.each, Relation.WITHIN_GROUPS
 
 
-def _cell_of_counts(made: Any, counts: Any, result: Result[Any] | None) -> FrameCell:
+def _cell_of_counts(made: Any, counts: Any, result: AnyResult | None) -> FrameCell:
     """Return the cell that plausible counts tell; there is no result of a group that is publicly empty."""
     records = made.rests_on(counts)
     rests_on = round(float(records.min()) if records.size else counts.n)
@@ -556,7 +556,7 @@ def _of_all_scores(made: ScoreTable, each: Sequence[Floats], noise: NoisyCounts,
     return FrameCell(made.formula(counts), made.note_of(of_sums, counts))
 
 
-def _cell_of_groups(known: Sequence[Result[Any]], made: Confusion, n: int | None) -> FrameCell:
+def _cell_of_groups(known: Sequence[AnyResult], made: Confusion, n: int | None) -> FrameCell:
     """Return the cell of several groups together, of n records where that is public."""
     table: Any = known[0].noises[0]
     groups, drawn = len(known), tuple(number for one in known for number in one.outputs[0].value)
@@ -567,9 +567,7 @@ def _cell_of_groups(known: Sequence[Result[Any]], made: Confusion, n: int | None
     return _cell_of_counts(made, made.layout.counts(noisy, n), replace(joined, reading=in_groups))
 
 
-def _with_counts(
-    result: Result[Any], noise: TableNoise, noisy: tuple[int, ...], n: int | None
-) -> Result[Any]:
+def _with_counts(result: AnyResult, noise: TableNoise, noisy: tuple[int, ...], n: int | None) -> AnyResult:
     """Return a result of other counts, drawn with this noise, of n records where that is public."""
     output = result.outputs[0]._replace(value=noisy)
     released = replace(result.released, values=(noise.number(output),), public_n=n)
@@ -612,7 +610,7 @@ def _margin(entry: Entry, groups: Sequence[Hashable]) -> FrameCell:
     return _cell_of_groups(known, known[0].reading, n)
 
 
-def _result_of_each(results: Sequence[Result[Any]], groups: Groups) -> list[Result[Any] | None]:
+def _result_of_each(results: Sequence[AnyResult], groups: Groups) -> list[AnyResult | None]:
     """Return the noisy counts of each group, as if they were those of a release of their own.
 
     Where membership is private, the number of records of a group is, even if that of all records is public.

@@ -7,11 +7,10 @@ from itertools import product
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import Records, checked_records, columns_of
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.options import Relation
+from dp_metrics.inputs.options import Codes, Relation
 from dp_metrics.quantities.tables import check_cells
 
 _NAME = "sensitive_features"
@@ -130,12 +129,12 @@ def by_group(coded: Records, groups: Groups) -> list[Records]:
     ]
 
 
-def public_groups(sensitive_features: Any, group_labels: Any) -> NDArray[np.intp]:
+def public_groups(sensitive_features: Any, group_labels: Any) -> Codes:
     """Return the place of each record's group, where membership is public; no other column is looked at."""
     features = columns_of(sensitive_features)
     groups = Groups.of(group_labels, len(features))
     _, records = Records.of((features[0], features[0], *features), relation=Relation.REPLACE_ONE)
-    codes: NDArray[np.intp] = groups.coded(records).arrays[2]
+    codes: Codes = groups.coded(records).arrays[2]
     return codes
 
 

@@ -25,7 +25,7 @@ from dp_metrics.release.released import (
     PopulationQuestion,
     how_sure,
 )
-from dp_metrics.release.result import Result, counts_persons
+from dp_metrics.release.result import AnyResult, Result, counts_persons
 
 Pair: TypeAlias = tuple[Hashable, Hashable]
 """Two groups, of which the second is taken from the first."""
@@ -77,7 +77,7 @@ class GroupLimits:
         """Probability with which an interval may miss."""
         return (1 - self.asked.confidence) / max(self.together, 1)
 
-    def told(self, result: Result[Any] | Number, confidence: float) -> Interval:
+    def told(self, result: AnyResult | Number, confidence: float) -> Interval:
         """Return the interval that the result of a group tells."""
         if not isinstance(result, Result):
             ask = result.population_interval if self.of_people else result.noise_interval
@@ -88,7 +88,7 @@ class GroupLimits:
             result = replace(result, reading=replace(result.reading, is_sure=False))
         return replace(result, metric=self.asked.metric).noise_interval(confidence)
 
-    def is_even(self, result: Result[Any] | Number) -> bool:
+    def is_even(self, result: AnyResult | Number) -> bool:
         """Return whether either limit of that is known to miss with at most half of the probability.
 
         Those of the noise of a number that a mechanism released may have all of it on one side.

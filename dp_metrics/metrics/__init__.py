@@ -1,13 +1,12 @@
 """The public metrics by their names, and what each name means."""
 
 import functools
-from collections.abc import Callable
 from importlib import import_module
 from itertools import product
 from types import MappingProxyType
 from typing import Any
 
-from dp_metrics.inputs.options import did_you_mean
+from dp_metrics.inputs.options import Function, did_you_mean
 from dp_metrics.metrics._metric import METRICS as METRICS, Metric as Metric
 
 for _name in (  # the order of the documentation: each adds its metrics to `METRICS`
@@ -27,20 +26,20 @@ def unwrapped(function: Any) -> Any:
     return function
 
 
-def metric_of(function: Callable[..., Any]) -> Metric | None:
+def metric_of(function: Function) -> Metric | None:
     """Return the row of a function of this package, also within `functools.partial`; None for any other."""
     plain = unwrapped(function)
     row = METRICS.get(getattr(plain, "__name__", ""))
     return row if row is not None and row.function is plain else None
 
 
-def _names() -> dict[str, Callable[..., Any]]:
+def _names() -> dict[str, Function]:
     """Return every metric by all its names; where two would share one, the longer name has it."""
     plain = [(row, row.name.removeprefix("private_")) for row in METRICS.values()]
     full = plain + [(row, row.exact_function.rpartition(".")[2] or name) for row, name in plain]
     shorter = [(row, name.removesuffix("_loss")) for row, name in full]
     shortest = [(row, name.removesuffix("_score")) for row, name in shorter]
-    found: dict[str, Callable[..., Any]] = {}
+    found: dict[str, Function] = {}
     for row, name in [*full, *shorter, *shortest]:
         for prefix in ("", "private_", "neg_", "neg_private_")[: 4 if row.greater_is_better is False else 2]:
             found.setdefault(prefix + name, row.function)

@@ -14,17 +14,17 @@ import numpy as np
 
 from dp_metrics.inputs import arrays
 from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape
-from dp_metrics.inputs.options import Floats, Relation
-from dp_metrics.metrics._settings import Options, completed_signature, shares_docstring
+from dp_metrics.inputs.options import ByName, Floats, Function, Relation
+from dp_metrics.metrics._settings import completed_signature, shares_docstring
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.release import Release
-from dp_metrics.release.result import Result, arguments_of, set_result
+from dp_metrics.release.result import AnyResult, Result, arguments_of, set_result
 from dp_metrics.release.stored import DAMAGED, PER_RECORD, SETTINGS, WEIGHTS, Call, Results, read_shape
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-UNIT: Options = {"bounds": (0, 1)}
+UNIT: ByName = {"bounds": (0, 1)}
 """The limit of a metric that takes bounds, for values from 0 to 1."""
 
 UNWEIGHTED = "a weighted record would count more than once, and need more noise to match"
@@ -47,7 +47,7 @@ class Metric:
     options : mapping
         The public options that the function takes, with their defaults; None for those of `required`.
     refused : mapping of str to str
-        Options of scikit-learn's function or of other metrics that must be None, each with the reason.
+        ByName of scikit-learn's function or of other metrics that must be None, each with the reason.
     required : mapping
         The options without a default, for values from 0 to 1.
     greater_is_better : bool or None
@@ -57,9 +57,9 @@ class Metric:
         mechanism. "geometric" where a result near one end of the range is as likely as
         near the other, "hazard" where there is no order statistic to draw the scale from.
     discloses_n : mapping
-        Options that would disclose a private number of records, each with the truth value that does not.
+        ByName that would disclose a private number of records, each with the truth value that does not.
     limit : mapping or None
-        Options that give the metric a public upper limit, for values from 0 to 1; None: it has one anyway.
+        ByName that give the metric a public upper limit, for values from 0 to 1; None: it has one anyway.
     from_unit : callable
         Valid data made from numbers from 0 to 1, a record each: what audits are made of.
     responses : tuple of str
@@ -70,16 +70,16 @@ class Metric:
         Whether the predictions are labels.
     """
 
-    function: Callable[..., Any]
+    function: Function
     exact_function: str
     data: tuple[str, ...]
-    options: Options
+    options: ByName
     refused: Mapping[str, str]
     mechanism: str | None
-    required: Options = field(default_factory=dict)
+    required: ByName = field(default_factory=dict)
     greater_is_better: bool | None = None
     discloses_n: Mapping[str, bool] = field(default_factory=dict)
-    limit: Options | None = None
+    limit: ByName | None = None
     from_unit: Callable[[Floats], tuple[Any, ...]] = lambda x: (np.zeros_like(x), x)
     responses: tuple[str, ...] = ("predict",)
     lowest_prediction: float = -np.inf
@@ -95,7 +95,7 @@ class Metric:
         """The query of the usual form, one record public: what kinds of parts the metric has."""
         return self.planned(self.form(n=1), {**self.required, **(self.limit or {})})
 
-    def is_over_labels(self, options: Options) -> bool:
+    def is_over_labels(self, options: ByName) -> bool:
         """Return whether a metric with these options counts over all labels, and not over one of two.
 
         Then a label set with one label more or less is another metric.
@@ -105,7 +105,7 @@ class Metric:
             return bool(given.get("average") != "binary")
         return bool(given.get("multi_class", "raise") != "raise")
 
-    def disclosing(self, options: Options) -> list[str]:
+    def disclosing(self, options: ByName) -> list[str]:
         """Return the options that would give a private number of records away, as they were typed."""
         found = [name for name in WEIGHTS if options.get(name) is not None]
         return found + [
@@ -117,9 +117,9 @@ class Metric:
     def release_on(
         self,
         terms: Terms,
-        options: Options,
-        data: Mapping[str, Any] | None = None,
-        of_records: Callable[[], Mapping[str, Any]] | None = None,
+        options: ByName,
+        data: ByName | None = None,
+        of_records: Callable[[], ByName] | None = None,
     ) -> Release:
         """Return the release of a call with these terms and options; the data are not looked at.
 
@@ -135,7 +135,7 @@ class Metric:
 
         return Release(self.name, terms, disclosing=self.disclosing(options), call=call)
 
-    def release(self, **arguments: Any) -> Result[Any]:
+    def release(self, **arguments: Any) -> AnyResult:
         """Check, spend and draw: what a call of the public function with these arguments does.
 
         Parameters
@@ -168,7 +168,7 @@ class Metric:
         return self.release_on(terms, options, data).answer(read, lambda result: result)
 
     def read(
-        self, data: Sequence[Any], options: Options, relation: Relation
+        self, data: Sequence[Any], options: ByName, relation: Relation
     ) -> tuple[Query, Source, dict[str, Shape]]:
         """Return the query of a call, the source of its stats, and the public form of its records.
 
@@ -182,7 +182,7 @@ class Metric:
         return query, query.read(records), {"shape": shape}
 
     def records(
-        self, data: Sequence[Any], options: Options, relation: Relation, *, is_all: bool = True
+        self, data: Sequence[Any], options: ByName, relation: Relation, *, is_all: bool = True
     ) -> tuple[Shape, Records]:
         """Return the public form of records, which may be a chunk of all, and the records: not looked at."""
         public = {name: options.get(name, self.options[name]) for name in PER_RECORD if name in self.options}
@@ -207,7 +207,7 @@ class Metric:
         last = ArgumentShape(columns, True, resolution)
         return Shape((*(ArgumentShape(None) for _ in self.data[1:]), last), n)
 
-    def planned(self, shape: Shape, options: Options) -> Query:
+    def planned(self, shape: Shape, options: ByName) -> Query:
         """Return the query of records of a public form, or raise if the options or the form are invalid."""
         arrays.check_same_columns(shape)
         given = {name: value for name, value in {**self.options, **options}.items() if name not in PER_RECORD}
@@ -216,9 +216,7 @@ class Metric:
             query: Query = asked(shape)
         return replace(query, most_records=shape.most_records, default=self.mechanism or query.default)
 
-    def planned_each(
-        self, shape: Shape, options: Options
-    ) -> tuple[list[Query], Callable[[Records], Records]]:
+    def planned_each(self, shape: Shape, options: ByName) -> tuple[list[Query], Callable[[Records], Records]]:
         """Return the query of each of several predictions of one truth, and what reads records for all."""
         true, *predictions = shape.arguments
         queries = [self.planned(Shape((true, one), shape.n), options) for one in predictions]
@@ -231,7 +229,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(_metrics)
 """Every public metric by the name of its function, in the order of the documentation."""
 
 
-def restored_metric(asked: Mapping[str, Any], form: Mapping[str, Any], results: Results) -> Result[Any]:
+def restored_metric(asked: ByName, form: ByName, results: Results) -> AnyResult:
     """Return a stored release of a metric again; raises if it is none."""
     metric, options = METRICS[asked["metric"]], asked["options"]
     if {*options} != {*metric.options} - PER_RECORD:

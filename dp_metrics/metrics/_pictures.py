@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
-from dp_metrics.inputs.options import Floats
+from dp_metrics.inputs.options import ByName, Floats
 from dp_metrics.metrics.scores.bands import CalibrationBand, PrecisionRecallBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import NetBenefitCurve, PrecisionRecallCurve, RocCurve
 from dp_metrics.release.released import Interval
@@ -28,8 +28,8 @@ COLOURS: Mapping[str, str] = {
 """Of all pictures: released lines, released bars, limits, what chance would give, what is mostly noise."""
 
 _NOISE = "mostly noise"
-_RELEASED: Mapping[str, Any] = {"color": COLOURS["value"], "linewidth": 1.8}
-_BY_CHANCE: Mapping[str, Any] = {"color": COLOURS["chance"], "linestyle": ":", "linewidth": 1}
+_RELEASED: ByName = {"color": COLOURS["value"], "linewidth": 1.8}
+_BY_CHANCE: ByName = {"color": COLOURS["chance"], "linestyle": ":", "linewidth": 1}
 _MOST_LIMITS = 3  # labels, up to which the limits of a cell fit below its number
 _CHARACTERS = 33  # that fit side by side into a matrix of 400 pixels
 _WIDEST = 15  # characters of a line of a label

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, Required, TypeAlias, TypedDict, TypeVar, is_typeddict
 
 from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.options import MultiOutput
+from dp_metrics.inputs.options import ByName, Function, MultiOutput
 from dp_metrics.mechanisms import Mechanism
 
-F = TypeVar("F", bound=Callable[..., Any])
-Options: TypeAlias = Mapping[str, Any]
-"""What options are by their names."""
+F = TypeVar("F", bound=Function)
 Bounds: TypeAlias = tuple[float, float] | None
 
 # Of several entries for a name the first one counts whose words in brackets say something of the release:
@@ -281,10 +279,8 @@ class ScoreSettings(LabelSettings, total=False):
     bins: int | None
 
 
-_KINDS: Mapping[str, Any] = {
-    f"Unpack[{name}]": kind for name, kind in [*globals().items()] if is_typeddict(kind)
-}
-_DEFAULTS: Options = {
+_KINDS: ByName = {f"Unpack[{name}]": kind for name, kind in [*globals().items()] if is_typeddict(kind)}
+_DEFAULTS: ByName = {
     "bounds": None,
     "labels": None,
     "pos_label": 1,
@@ -309,7 +305,7 @@ _DEFAULTS: Options = {
 _LEADING = ("bounds", "labels")  # before the options of a metric's own
 
 
-def completed_signature(body: Callable[..., Any], mechanism: str = "") -> inspect.Signature:
+def completed_signature(body: Function, mechanism: str = "") -> inspect.Signature:
     """Return the whole signature of a function: its own parameters, and one for each of its settings."""
     written, keyword = inspect.signature(body), inspect.Parameter.KEYWORD_ONLY
     *own, kind = written.parameters.values()
@@ -382,7 +378,7 @@ def shares_docstring(*words: str, **details: str) -> Callable[[F], F]:
     return complete
 
 
-def _completed(function: Callable[..., Any], words: set[str]) -> str:
+def _completed(function: Function, words: set[str]) -> str:
     written, parameters = _sections(function), dict(inspect.signature(function).parameters)
     parameters.pop("self", None)
     own = dict(_entries(written.get("Parameters", "")))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dp_metrics.inputs import losses
 from dp_metrics.inputs.arrays import Shape, float_block, probability_block
@@ -20,7 +19,7 @@ from dp_metrics.inputs.labels import (
     labels_of_any_type,
 )
 from dp_metrics.inputs.losses import Loss, RecordLoss
-from dp_metrics.inputs.options import MAX_FLOAT, Floats, check_count, check_max_loss
+from dp_metrics.inputs.options import MAX_FLOAT, Array, ByName, Codes, Floats, check_count, check_max_loss
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import MeanSettings
@@ -29,9 +28,9 @@ from dp_metrics.metrics.labels.layouts import Ratio, right_or_wrong
 from dp_metrics.quantities.mean import MeanOf
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import Interval, PopulationQuestion
-from dp_metrics.release.result import Monotone, ReleasedNumbers, Result
+from dp_metrics.release.result import AnyResult, Monotone, ReleasedNumbers
 
-OF_PROBABILITIES: Mapping[str, Any] = {
+OF_PROBABILITIES: ByName = {
     "responses": ("predict_proba",),
     "from_unit": lambda x: (np.ones_like(x), x),
 }
@@ -46,7 +45,7 @@ def _mean_query(columns: LabelColumns, loss: Loss, cap: float, *, codes: Any = N
     return Query((part,), reader, unstated=columns.unstated, **more)
 
 
-def _is_positive(block: NDArray[Any], *, columns: LabelColumns) -> NDArray[np.intp]:
+def _is_positive(block: Array, *, columns: LabelColumns) -> Codes:
     return np.asarray(columns.labels.sorted_codes(block) == columns.positive, dtype=np.intp)
 
 
@@ -88,18 +87,18 @@ class ShareOfRecords(Monotone):
         """Return the share, or the number of records that it is of all, which is public then."""
         return share if self.is_share else float(np.rint(share * released.public_n))
 
-    def limits(self, result: Result[Any], miss: float) -> Limits:
+    def limits(self, result: AnyResult, miss: float) -> Limits:
         """Return limits of the result; a number has a public n."""
         if _is_mean(result.released):
             return super().limits(result, miss)
         lower, upper, note = self.counts.limits(result, miss)
         return Limits(self._shown(lower, result.released), self._shown(upper, result.released), note)
 
-    def note(self, result: Result[Any]) -> str | None:
+    def note(self, result: AnyResult) -> str | None:
         """Return what to say of a share by counts if limits of its noise are too far apart; see `WIDEST`."""
         return self.counts.note(result) if self.is_share and not _is_mean(result.released) else None
 
-    def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
+    def population(self, result: AnyResult, asked: PopulationQuestion) -> Interval:
         """Return the interval of the share among all people, even if the result is a number of records.
 
         Raises
@@ -271,12 +270,12 @@ def _zero_one_query(shape: Shape, *, normalize: Any, is_score: bool = False) -> 
     return Query((MeanOf(record_loss, is_share=True),), reader, result)
 
 
-def _differs(true: NDArray[Any], pred: NDArray[Any]) -> Floats:
+def _differs(true: Array, pred: Array) -> Floats:
     """Return 1 where a predicted label is not the true one."""
     return losses.zero_one_loss(differing_labels(true, pred))
 
 
-_OF_LABELS: Mapping[str, Any] = {
+_OF_LABELS: ByName = {
     "mechanism": "geometric",
     "discloses_n": {"normalize": True},
     "from_unit": lambda x: (np.where(x > 0.5, "a", "b"), np.full(x.shape, "a")),
@@ -359,7 +358,7 @@ def private_accuracy_score(
     return asks(_zero_one_query, normalize=normalize, is_score=True)
 
 
-def _misses(codes: NDArray[np.intp], scores: Floats, *, k: int) -> Floats:
+def _misses(codes: Codes, scores: Floats, *, k: int) -> Floats:
     """Return 1 where the true label is not among the k first; of equal scores the later label is first."""
     own = np.take_along_axis(scores, codes[:, np.newaxis], axis=1)
     later = np.arange(scores.shape[1]) > codes[:, np.newaxis]

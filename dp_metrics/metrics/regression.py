@@ -24,7 +24,7 @@ from dp_metrics.quantities.ranks import OrderOf
 from dp_metrics.quantities.variance import VarianceOf
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import usual_bias
-from dp_metrics.release.result import Monotone, ReleasedNumbers, Result, nothing_known
+from dp_metrics.release.result import AnyResult, Monotone, ReleasedNumbers, nothing_known
 
 OutputWeights: TypeAlias = Literal["raw_values"] | Floats | None
 Check: TypeAlias = Callable[[Floats, Floats], None]
@@ -102,7 +102,7 @@ class _Scores:
         """Return which way the scores usually err: targets seldom have tails as heavy as errors."""
         return usual_bias(max(clipped[: len(clipped) // 2]), rises=False)
 
-    def limits(self, result: Result[Any], miss: float) -> Limits:
+    def limits(self, result: AnyResult, miss: float) -> Limits:
         """Return limits: with the largest errors and the smallest variances, and the other way round."""
         of_parts = [part.limits(miss / len(result.parts)) for part in result.parts]
         k = len(of_parts) // 2

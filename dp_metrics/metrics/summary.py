@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import cache, partial
@@ -14,13 +14,13 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs import arrays
 from dp_metrics.inputs.arrays import ArgumentShape, Records, Shape
-from dp_metrics.inputs.options import NEIGHBORING, Relation, check_count, own_error_state
+from dp_metrics.inputs.options import NEIGHBORING, ByName, Relation, check_count, own_error_state
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
-from dp_metrics.metrics._settings import Options, shares_docstring
+from dp_metrics.metrics._settings import shares_docstring
 from dp_metrics.quantities.base import Totals
 from dp_metrics.release.query import Query, Source, Terms
-from dp_metrics.release.result import Result, set_result
+from dp_metrics.release.result import AnyResult, set_result
 from dp_metrics.release.stored import SETTINGS, WEIGHTS, as_plain, public_totals
 
 CAPACITY = 2048
@@ -357,14 +357,12 @@ class Summary:
             spend_name=spend_name,
         ).value
 
-    def _release(self, mechanism: Any = None, **settings: Any) -> Result[Any]:
+    def _release(self, mechanism: Any = None, **settings: Any) -> AnyResult:
         if mechanism is not None and self._metric.mechanism is None:
             raise TypeError(f"{self._name} takes no mechanism: it has noise of its own.")
         return self.released(Terms.of(mechanism=mechanism or self._metric.mechanism, **settings))
 
-    def released(
-        self, terms: Terms, of_records: Callable[[], Mapping[str, Any]] | None = None
-    ) -> Result[Any]:
+    def released(self, terms: Terms, of_records: Callable[[], ByName] | None = None) -> Result[Any]:
         """Release the metric of the records that are known on these terms.
 
         Chunks have no order, so that the totals of the records are public; or what `of_records` returns.
@@ -445,9 +443,7 @@ set_result(Summary.release, Summary._release)
 
 
 @own_error_state
-def released_from_collections(
-    metric: Metric, data: Mapping[str, Any], options: Options, terms: Terms
-) -> Result[Any]:
+def released_from_collections(metric: Metric, data: ByName, options: ByName, terms: Terms) -> AnyResult:
     """Release a metric of Dask collections: what a call of its function does with some.
 
     Raises

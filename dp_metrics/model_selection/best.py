@@ -17,7 +17,7 @@ from dp_metrics._random import Entropy, RandomState, permute_and_flip
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.arrays import Records, Shape, of_prediction
 from dp_metrics.inputs.models import has_method, known_labels, named_by_labels, response_method, response_of
-from dp_metrics.inputs.options import Array, ByName, own_error_state
+from dp_metrics.inputs.options import Array, ByName, Function, own_error_state
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.model_selection.scorers import usual_responses
@@ -225,7 +225,7 @@ def private_best(  # noqa: PLR0913 - data, options, and settings of a release
     y_true: ArrayLike,
     candidates: Sequence[Any],
     *,
-    metric: str | Callable[..., Any],
+    metric: str | Function,
     epsilon: float,
     X: Any = None,
     neighboring: str = "replace_one",

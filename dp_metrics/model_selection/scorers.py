@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
@@ -18,7 +18,7 @@ from dp_metrics.inputs.options import ByName, Function, Relation, check_epsilon
 from dp_metrics.metrics import metric_named, metric_of, unwrapped
 from dp_metrics.metrics.scores.table import ScoreTable
 
-PrivateMetric: TypeAlias = Callable[..., Any]
+PrivateMetric: TypeAlias = Function
 """A private metric: of this package, a partial of one, or somebody's own function."""
 
 _NOT_FIXED = {

@@ -1,7 +1,7 @@
 """What a page says: sections of sentences, tables and pictures, from which every form of the page is made."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,6 +12,7 @@ import numpy as np
 from dp_metrics.fairness.frame import PrivateMetricFrame, group_in_words
 from dp_metrics.fairness.frame_query import Sizes
 from dp_metrics.inference.comparison import Comparison
+from dp_metrics.inputs.options import ByName
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.page import page_numbers
 from dp_metrics.page.in_short import QUESTIONS, PageFacts, capital, of_all, of_groups, words_of
@@ -67,7 +68,7 @@ class Cell:
 
     text: str
     kind: str = ""
-    dots: Mapping[str, Any] | None = None
+    dots: ByName | None = None
     small: str = ""
 
 

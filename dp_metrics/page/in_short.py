@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import ROUND_CEILING, Context, Decimal
@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from dp_metrics.fairness.frame import GAP
-from dp_metrics.inputs.options import Relation, own_error_state
+from dp_metrics.inputs.options import ByName, Relation, own_error_state
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED
 from dp_metrics.page import page_numbers
 from dp_metrics.page.page_numbers import Numbers
@@ -20,7 +20,7 @@ from dp_metrics.page.page_plan import COMPARISON, EACH_ONCE, WITHIN, EvaluationP
 from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, Verdicts, checked, expanded
 from dp_metrics.page.setting import LABELS, SCORES
 from dp_metrics.release.released import CONFIDENCE, Number
-from dp_metrics.release.result import Result
+from dp_metrics.release.result import AnyResult
 
 SEEDED = "These numbers were drawn from a seed: they are NOT private, and nothing is promised."
 """What a page says in the place of what it promises, if the noise can be drawn again."""
@@ -44,7 +44,7 @@ _USUAL = {
 _LONGEST = 600
 
 
-def check_words(given: Mapping[str, Any]) -> dict[str, Any]:
+def check_words(given: ByName) -> dict[str, Any]:
     """Return the words that were given, of those that a page may have.
 
     Raises
@@ -100,7 +100,7 @@ class PageFacts:
     public: PageForm
     plan: EvaluationPlan
     released: Released
-    results: Sequence[Result[Any]]
+    results: Sequence[AnyResult]
     released_at: datetime | None = None
     budget: dict[str, float] | None = field(default=None, init=False)
     is_returned: bool = field(default=False, init=False)

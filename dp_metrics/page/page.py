@@ -25,7 +25,7 @@ from dp_metrics.fairness.frame_query import check_frame
 from dp_metrics.fairness.groups import Groups, public_groups
 from dp_metrics.inputs import arrays
 from dp_metrics.inputs.arrays import Records
-from dp_metrics.inputs.options import Relation, check_flag, did_you_mean, own_error_state
+from dp_metrics.inputs.options import ByName, Relation, check_flag, did_you_mean, own_error_state
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page import page_plan
 from dp_metrics.page.contents import Section, Table, concluded, sections_of
@@ -737,7 +737,7 @@ def _stored_form(public: PageForm, plan: EvaluationPlan, released_at: datetime |
     }  # fmt: skip
 
 
-def restored_page(asked: Mapping[str, Any], form: Mapping[str, Any], results: Results) -> PrivateEvaluation:
+def restored_page(asked: ByName, form: ByName, results: Results) -> PrivateEvaluation:
     """Return a stored release again."""
     setting, shape = Setting.of(asked["page"]), stored.read_shape(form["shape"])
     page = PageForm(setting, shape, form["sizes"], asked["epsilon"], form.get("persons"))

@@ -17,7 +17,7 @@ from dp_metrics.page import page_plan
 from dp_metrics.page.page_plan import Released
 from dp_metrics.page.setting import LABELS, Setting
 from dp_metrics.release.released import CONFIDENCE, Interval, Number
-from dp_metrics.release.result import Monotone, ReleasedNumbers, Result, only
+from dp_metrics.release.result import AnyResult, Monotone, ReleasedNumbers, Result, only
 from dp_metrics.release.stored import NOT_STORED
 
 Numbers: TypeAlias = dict[str, Number]
@@ -288,7 +288,7 @@ def _of_labels(release: str, told: ReleasedConfusion) -> Iterator[Number]:
             yield replace(one, name=f"{one.name}{page_plan.EACH_ONCE}")
 
 
-def _of_result(release: str, told: Result[Any], of_median: Interval | None) -> Iterator[Number]:
+def _of_result(release: str, told: AnyResult, of_median: Interval | None) -> Iterator[Number]:
     if release in _ONE:
         number = _plain(_ONE[release], told)
         if release == "median error" and of_median is not None:
@@ -325,7 +325,7 @@ def _root(released: ReleasedNumbers) -> float:
     return math.sqrt(released.values[0])
 
 
-def _plain(name: str, told: Result[Any]) -> Number:
+def _plain(name: str, told: AnyResult) -> Number:
     return Number(
         name, float(told.value), name, told.note, told.bias,
         _noise=told.noise_interval, _people=told.population_interval,

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics.fairness.frame import PrivateMetricFrame, frame_of
 from dp_metrics.fairness.frame_query import FrameMetric, query_of_frame, without_empty
@@ -28,7 +27,7 @@ from dp_metrics.inputs.arrays import (
 )
 from dp_metrics.inputs.labels import LabelColumns, LabelSet, labels_and_columns, labels_and_scores
 from dp_metrics.inputs.losses import absolute_error
-from dp_metrics.inputs.options import MAX_FLOAT, Relation, as_real
+from dp_metrics.inputs.options import MAX_FLOAT, Array, ByName, Function, Relation, as_real
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, Staircase
 from dp_metrics.metrics import row_of
 from dp_metrics.metrics.labels.layouts import matrix_layout
@@ -41,7 +40,7 @@ from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Sett
 from dp_metrics.quantities.base import MOST_ERROR
 from dp_metrics.quantities.tables import columns_for, in_words
 from dp_metrics.release.query import Query, Share, Together
-from dp_metrics.release.result import Result
+from dp_metrics.release.result import AnyResult
 
 Error: TypeAlias = Callable[[float, float], float]
 """Of an epsilon and a number of records, an expected error."""
@@ -49,7 +48,7 @@ Error: TypeAlias = Callable[[float, float], float]
 Range: TypeAlias = tuple[float, float]
 """The lower and the upper end of a number."""
 
-Released: TypeAlias = Mapping[str, Any]
+Released: TypeAlias = ByName
 """What a page released, by the names of its plan."""
 
 
@@ -192,7 +191,7 @@ def divided(
     portions: Sequence[Portion],
     epsilon: Fraction,
     n: int | None,
-    split: Mapping[str, Any] | None = None,
+    split: ByName | None = None,
     most_records: int = 1,
 ) -> EvaluationPlan:
     """Return which of these releases a page holds, and what each costs.
@@ -369,7 +368,7 @@ class PageForm:
             return LabelColumns.of(setting.labels, form, name)
         return two_classes(setting.labels, setting.pos_label, form, name)
 
-    def _labels_of(self, records: Records, kind: str, place: int, columns: LabelColumns) -> NDArray[Any]:
+    def _labels_of(self, records: Records, kind: str, place: int, columns: LabelColumns) -> Array:
         """Return the labels that a threshold makes of scores, or that are most probable, the first of ties.
 
         The predictions are checked first.
@@ -388,10 +387,10 @@ class PageForm:
             of_unit = partial(probability_block, outside=outside)
             scores = (of_unit if setting.edges is None else float_block)(scores, name)
             places = np.where(scores >= float(setting.threshold), columns.positive, 1 - columns.positive)
-        labels: NDArray[Any] = columns.labels.known[places]
+        labels: Array = columns.labels.known[places]
         return labels
 
-    def _judged(self, records: Records) -> list[NDArray[Any]]:
+    def _judged(self, records: Records) -> list[Array]:
         """Return whether each prediction is within the tolerance, and whether it is too high.
 
         Without a tolerance, which is never read from the records, all are within it.
@@ -520,7 +519,7 @@ def _compared(public: PageForm, _: str) -> Planned:
     return _alone(public, query, "private_compare").then(_value), columns
 
 
-def _value(result: Result[Any]) -> Any:
+def _value(result: AnyResult) -> Any:
     return result.value
 
 
@@ -775,7 +774,7 @@ def query_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
 
 
 def _evaluated(
-    results: Sequence[Result[Any]], *, combine: Callable[..., Any], public: PageForm, plan: EvaluationPlan
+    results: Sequence[AnyResult], *, combine: Function, public: PageForm, plan: EvaluationPlan
 ) -> dict[str, Any]:
     released = zip([part.name for part in plan.parts], combine(results), strict=True)
     return {"public": public, "plan": plan, "released": dict(released), "results": results}

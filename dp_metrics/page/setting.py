@@ -4,7 +4,7 @@ The kind follows from keywords and models, and from no value and no type: one od
 floats of all of them, and would choose the page.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self, TypeAlias
@@ -15,6 +15,8 @@ from dp_metrics.inputs.arrays import check_edges, names_of, stated_shape
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.models import estimator_type, has_method, known_labels, named_by_labels, response_of
 from dp_metrics.inputs.options import (
+    ByName,
+    Function,
     Relation,
     as_real,
     as_whole,
@@ -73,10 +75,10 @@ class Setting:
     bounds: Any = None
     group_labels: Any = None
     membership: str = "private"
-    split: Mapping[str, Any] | None = None
+    split: ByName | None = None
     n: int | None = None
     max_records: int | None = None
-    words: Mapping[str, Any] = field(default_factory=dict)
+    words: ByName = field(default_factory=dict)
     requirements: tuple[str, ...] = ()
     tolerance: float | None = None
     equal_groups: bool = False
@@ -113,7 +115,7 @@ class Setting:
             known.place(self.pos_label, "pos_label")
 
     @classmethod
-    def of(cls, asked: Mapping[str, Any]) -> Self:
+    def of(cls, asked: ByName) -> Self:
         """Return the setting of options as `asked` returned them."""
         several = ("columns", "requirements", "feature_names")
         listed = {name: tuple(asked[name]) for name in several if name in asked}
@@ -158,13 +160,13 @@ def names_of_features(sensitive_features: Any) -> tuple[str, ...]:
     return tuple(names) if are_clear else ()
 
 
-Read: TypeAlias = Callable[..., Any]
+Read: TypeAlias = Function
 """What returns containers with a value for each record, given whether their number is private."""
 
 
 def given(
     data: tuple[Any, ...],
-    named: Mapping[str, Any],
+    named: ByName,
     *,
     labels: Any,
     pos_label: Any,
@@ -272,7 +274,7 @@ def _positive(labels: Any, pos_label: Any) -> tuple[Any, Any]:
     return pos_label if known.is_sorted else positive, positive
 
 
-def _predictions(data: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _predictions(data: tuple[Any, ...], named: ByName) -> tuple[Any, dict[str, Any]]:
     """Return y_true, and the predictions by their names; the second argument is y_pred."""
     by_name = {name: value for name, value in named.items() if value is not None}
     if len(data) == 2 and "y_pred" not in by_name:

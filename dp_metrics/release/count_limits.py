@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv, erfcx, ndtr, ndtri
 
-from dp_metrics.inputs.options import Array, Floats
+from dp_metrics.inputs.options import Array, Floats, Function
 from dp_metrics.mechanisms._laws import (
     COUNT_LIMIT,
     GeometricLaw,
@@ -328,7 +328,7 @@ def quotient_limits(
 
 
 def combined_limits(
-    function: Callable[..., Any],
+    function: Function,
     estimates: Sequence[float],
     limits: Sequence[Ends],
     *,

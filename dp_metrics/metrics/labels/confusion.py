@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -12,10 +12,9 @@ from scipy.special import ndtri
 
 from dp_metrics.inputs.arrays import BLOCK, Records, Shape, checked_records, in_blocks
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.options import Floats
+from dp_metrics.inputs.options import ByName, Floats, Function
 from dp_metrics.mechanisms._laws import Integers, Limits
 from dp_metrics.metrics._metric import Metric
-from dp_metrics.metrics._settings import Options
 from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, Ratio, check_matrix, whole
 from dp_metrics.quantities import tables
 from dp_metrics.quantities.tables import NoisyCounts, TableOf
@@ -23,7 +22,7 @@ from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import Ends, NoisyRatio
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
-from dp_metrics.release.result import ReleasedNumbers, Result
+from dp_metrics.release.result import AnyResult, ReleasedNumbers
 
 NO_PERSONS = (
     "{} of persons who count once each (equal_groups=True) has approximate limits of what it is among all "
@@ -179,7 +178,7 @@ class Confusion:
     """
 
     layout: Layout
-    formula: Callable[..., Any]
+    formula: Function
     labels: LabelSet
     rests_on: Callable[[Counts], Floats]
     needs_matrix: bool = False
@@ -209,7 +208,7 @@ class Confusion:
         """Return the metric of what is released."""
         return self.formula(self.layout.counts(released.values[0], released.public_n))
 
-    def note(self, result: Result[Any]) -> str | None:
+    def note(self, result: AnyResult) -> str | None:
         """Return what to say if limits of its noise are too far apart; see `WIDEST`.
 
         Where they are surely close, or where there are none, the sizes of the noise and of what is divided
@@ -238,7 +237,7 @@ class Confusion:
             return -1.0
         return 0.0 if self.of_ratios is None else self.of_ratios(np.zeros(1))
 
-    def limits(self, result: Result[Any], miss: float) -> Limits:
+    def limits(self, result: AnyResult, miss: float) -> Limits:
         """Return limits of ratios that all hold, or the metric at two corners of the box of the exact counts.
 
         Raises
@@ -288,7 +287,7 @@ class Confusion:
         divides = self.rests_on(self.layout.read(np.zeros(self.layout.good.size))).size > 0
         return Limits(lower, upper).within(0.0, 1.0 if divides else most)
 
-    def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
+    def population(self, result: AnyResult, asked: PopulationQuestion) -> Interval:
         """Return the interval of the metric among all people, from the noisy counts as they were drawn.
 
         Of several ratios each has its part of the miss: all limits hold at once.
@@ -327,7 +326,7 @@ class Confusion:
             limits = limits[0].reshape(value.shape), limits[1].reshape(value.shape)
         return asked.interval(*limits, value, note, self.of)
 
-    def _ratios(self, result: Result[Any], *, of_two: bool) -> list[NoisyRatio] | None:
+    def _ratios(self, result: AnyResult, *, of_two: bool) -> list[NoisyRatio] | None:
         """Return the noisy counts of each ratio, or of the three shares that tell the matrix of two labels.
 
         None if counts of this layout do not tell them.
@@ -353,7 +352,7 @@ class Confusion:
             return self.of_ratios(lower), self.of_ratios(upper)
         return (lower, upper) if len(shares) > 1 else (float(lower[0]), float(upper[0]))
 
-    def _approximate(self, shares: list[NoisyRatio] | None, result: Result[Any], miss: float) -> Ends | None:
+    def _approximate(self, shares: list[NoisyRatio] | None, result: AnyResult, miss: float) -> Ends | None:
         rates = self._ratios(result, of_two=True)
         if rates is None and shares is None:
             return self._linear(result, miss)
@@ -368,7 +367,7 @@ class Confusion:
         lower, _ = self._of_shares(ratios, count_limits.ratio_limits, miss)
         return (lower, found[1]) if lower <= self.lowest else found
 
-    def _linear(self, result: Result[Any], miss: float) -> Ends | None:
+    def _linear(self, result: AnyResult, miss: float) -> Ends | None:
         """Return approximate limits of a smooth metric, taken for linear in the counts.
 
         Returns
@@ -460,14 +459,14 @@ def counted(records: Records, *, of: Callable[[Integers], Integers], labels: Lab
     return of(tables.counts_of_cells(cells, size**2, records.units, rows).reshape(size, size))
 
 
-def confusion_for(metric: Metric, options: Options) -> Confusion:
+def confusion_for(metric: Metric, options: ByName) -> Confusion:
     """Return which counts a metric of labels releases, and how it follows from them."""
     confusion = metric.planned(metric.form(), options).reading
     assert isinstance(confusion, Confusion)
     return confusion
 
 
-OF_COUNTS: Mapping[str, Any] = {
+OF_COUNTS: ByName = {
     # labels 0 and 1, all four pairs of them as x grows
     "from_unit": lambda x: divmod(np.minimum(np.floor(x * 4), 3).astype(np.int64), 2),
     "predicts_labels": True,

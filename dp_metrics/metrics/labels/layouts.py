@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.options import Floats
+from dp_metrics.inputs.options import Codes, Floats
 from dp_metrics.quantities.tables import (
     Cells,
     check_cells,
@@ -113,7 +113,7 @@ class Layout:
     labels: int = 1
     place: int | None = None
     groups: int = 1
-    places: NDArray[np.intp] | None = None
+    places: Codes | None = None
 
     @property
     def has_matrix(self) -> bool:

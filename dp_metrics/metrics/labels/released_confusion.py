@@ -7,19 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
-from numpy.typing import NDArray
-
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.losses import identity
-from dp_metrics.inputs.options import own_error_state
+from dp_metrics.inputs.options import Array, ByName, Function, own_error_state
 from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.metrics._pictures import draw_confusion
-from dp_metrics.metrics._settings import Options
 from dp_metrics.metrics.labels import metrics
 from dp_metrics.metrics.labels.confusion import Confusion, confusion_for, of_ratio
 from dp_metrics.metrics.labels.layouts import Counts, Layout, Ratio, sizes_of_labels
 from dp_metrics.release.released import Interval, Number, named, table_of
-from dp_metrics.release.result import KeptCounts, Result
+from dp_metrics.release.result import AnyResult, KeptCounts, Result
 from dp_metrics.release.stored import PER_RECORD
 
 R = TypeVar("R")
@@ -95,14 +92,14 @@ class ReleasedConfusion:
     """
 
     result: Result[list[int]]
-    labels: NDArray[Any]
+    labels: Array
     counts: Counts
     layout: Layout = field(repr=False)
     threshold: float | None = None
     positive: Any = None
 
     @classmethod
-    def of(cls, result: Result[Any]) -> Self:
+    def of(cls, result: AnyResult) -> Self:
         """Return all metrics of labels that follow from a released matrix or report, at no cost.
 
         Parameters
@@ -143,9 +140,7 @@ class ReleasedConfusion:
         """Return the accuracy that the release tells."""
         return float(self.counts.right.sum() / self.counts.n) if self.counts.n > 0 else 0.0
 
-    def noise_interval(
-        self, metric: Callable[..., Any] | str, *, confidence: float = 0.95, **options: Any
-    ) -> Interval:
+    def noise_interval(self, metric: Function | str, *, confidence: float = 0.95, **options: Any) -> Interval:
         """Return limits of the exact metric of the records: how far the noise may have moved it.
 
         Parameters
@@ -171,7 +166,7 @@ class ReleasedConfusion:
 
     def population_interval(
         self,
-        metric: Callable[..., Any] | str,
+        metric: Function | str,
         *,
         confidence: float = 0.95,
         sure: bool = False,
@@ -200,7 +195,7 @@ class ReleasedConfusion:
         """
         return self._result_of(metric, options).population_interval(confidence, sure)
 
-    def note(self, metric: Callable[..., Any] | str, **options: Any) -> str | None:
+    def note(self, metric: Function | str, **options: Any) -> str | None:
         """Return what must not be concluded from a metric of the counts: that it is mostly noise.
 
         Parameters
@@ -268,7 +263,7 @@ class ReleasedConfusion:
         """
         return table_of(one.row() for one in self.numbers(pos_label=pos_label).values())
 
-    def _result_of(self, metric: Callable[..., Any] | str, options: Options) -> Result[Any]:
+    def _result_of(self, metric: Function | str, options: ByName) -> AnyResult:
         """Return the result of a metric with these options, made of the counts that were released."""
         row, fixed = row_of(metric)
         one = {} if self.positive is None or "pos_label" not in row.options else {"pos_label": self.positive}
@@ -282,7 +277,7 @@ class ReleasedConfusion:
             raise ValueError(f"{name} needs the whole matrix: release a confusion matrix.")
         return self._read(wanted, name)
 
-    def _read(self, wanted: Confusion, name: str) -> Result[Any]:
+    def _read(self, wanted: Confusion, name: str) -> AnyResult:
         at = "" if self.threshold is None else f" at the threshold {self.threshold:g}"
         return replace(self.result, metric=name + at, reading=replace(wanted, layout=self.layout))
 
@@ -337,13 +332,13 @@ _OF_EACH_LABEL = ("recall", "precision", "f1")
 _OF_TWO_LABELS = ("recall", "precision", "specificity", "f1", "selection_rate", "prevalence")
 
 
-def number_of(told: ReleasedConfusion, metric: str, options: Options, called: str | None = None) -> Number:
+def number_of(told: ReleasedConfusion, metric: str, options: ByName, called: str | None = None) -> Number:
     """Return a metric of labels with its limits."""
     name = called or metric.replace("_", " ") + (" (macro)" if options.get("average") == "macro" else "")
     return _number(told._result_of(metric, options), name, name)
 
 
-def _number(result: Result[Any], name: str, metric: str, label: Any = None) -> Number:
+def _number(result: AnyResult, name: str, metric: str, label: Any = None) -> Number:
     """Return a result of the counts, which is one number, with its limits: each has them for itself."""
     reading: Any = result.reading
     note = " ".join(filter(None, (reading.note(result), result.more))) or None

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from dp_metrics.inputs.options import Floats
+from dp_metrics.inputs.options import Codes, Floats
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, ENORMOUS
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, pooled_means
 from dp_metrics.quantities.tables import NoisyCounts, nearest_with_sum, saturated_counts
@@ -459,7 +459,7 @@ class BinnedCells:
 
     noise: NoisyCounts
     counts: Floats
-    place: NDArray[np.intp]
+    place: Codes
     is_positive: NDArray[np.bool_]
     least: Floats
     most: Floats

@@ -5,7 +5,7 @@ above 0 stays, if each count is made plausible by itself: then the top of a curv
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import ArgumentShape, Records, in_blocks
 from dp_metrics.inputs.labels import LabelColumns, LabelSet
-from dp_metrics.inputs.options import Floats
+from dp_metrics.inputs.options import Array, ByName, Codes, Floats
 from dp_metrics.quantities.tables import nearest_with_sum
 
 
@@ -38,7 +38,7 @@ def two_classes(labels: Any, pos_label: Any, form: ArgumentShape, name: str) -> 
 
 
 def blocks_of_scores(
-    records: Records, classes: LabelColumns, read: Callable[[NDArray[Any]], Floats]
+    records: Records, classes: LabelColumns, read: Callable[[Array], Floats]
 ) -> Iterator[tuple[NDArray[np.bool_], Floats]]:
     """Yield blocks of whether records of valid form are positive, and of their scores.
 
@@ -65,7 +65,7 @@ def two_classes_from_unit(x: Floats) -> tuple[Any, ...]:
     return np.where(x > 0.5, 1, 0), np.where(x > 0.5, 2.0 - 2.0 * x, 2.0 * x)
 
 
-OF_SCORES: Mapping[str, Any] = {"responses": ("predict_proba",), "from_unit": two_classes_from_unit}
+OF_SCORES: ByName = {"responses": ("predict_proba",), "from_unit": two_classes_from_unit}
 """Facts about every metric that judges probabilities of two classes by counts of records, or sums."""
 
 
@@ -213,7 +213,7 @@ def _precision_and_recall(counts: ScoreCounts) -> tuple[Floats, Floats]:
     return precision, recall
 
 
-def even_bins(counts: ScoreCounts, n_bins: int) -> tuple[NDArray[np.intp], Floats]:
+def even_bins(counts: ScoreCounts, n_bins: int) -> tuple[Codes, Floats]:
     """Return in which even bin of [0, 1] each bin has its middle, and the records of each even bin."""
     places = np.minimum((counts.middles * n_bins).astype(np.intp), n_bins - 1)
     return places, np.bincount(places, counts.total, n_bins).astype(np.float64)
@@ -307,7 +307,7 @@ def records_above(noisy: Floats, noise: float, total: float, parts: int) -> Floa
     return curve
 
 
-def pooled_means(noisy: Floats, noise: float) -> tuple[Floats, NDArray[np.intp]]:
+def pooled_means(noisy: Floats, noise: float) -> tuple[Floats, Codes]:
     """Return, for each class and bin, the mean count of its pool, and how many bins each pool has.
 
     Neighbours are pooled so that with a rising score the share falls nowhere by what may be noise.

@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dp_metrics.inputs.arrays import Records, Shape, float_block, probability_block
 from dp_metrics.inputs.labels import LabelColumns, labels_and_scores
-from dp_metrics.inputs.options import Floats, check_choice, check_count
+from dp_metrics.inputs.options import Array, Floats, check_choice, check_count
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, Limits
 from dp_metrics.metrics._metric import asks, private
 from dp_metrics.metrics._settings import LabelSettings, RankSettings, ScoreSettings
@@ -25,7 +25,7 @@ from dp_metrics.quantities.ranks import CalibrationOf, RankingOf
 from dp_metrics.quantities.tables import SHOWN, far_apart, in_words
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, Interval, PopulationQuestion
-from dp_metrics.release.result import Monotone, ReleasedNumbers, Result, only
+from dp_metrics.release.result import AnyResult, Monotone, ReleasedNumbers, only
 from dp_metrics.sensitivity.score_bounds import calibration_excess
 
 
@@ -181,7 +181,7 @@ def _encoded(records: Records, *, columns: LabelColumns) -> Records:
     return replace(checked, arrays=(columns.labels.sorted_codes(true), float_block(scores, "y_score")))
 
 
-def _area_of_people(result: Result[Any], asked: PopulationQuestion) -> Interval:
+def _area_of_people(result: AnyResult, asked: PopulationQuestion) -> Interval:
     """Return the interval of the area under the ROC curve of two classes among all people.
 
     Raises
@@ -367,13 +367,13 @@ class BinnedError(Monotone):
 
     n_bins: int = 1
 
-    def limits(self, result: Result[Any], miss: float) -> Limits:
+    def limits(self, result: AnyResult, miss: float) -> Limits:
         """Return limits of the error of these records, with what chance may give as a note."""
         limits, chance = super().limits(result, miss), self._by_chance(result)
         told = "" if chance is None else f"C{chance[1][1:]}."
         return limits._replace(note=" ".join(filter(None, (limits.note, told))))
 
-    def note(self, result: Result[Any]) -> str | None:
+    def note(self, result: AnyResult) -> str | None:
         """Return what to say if limits of the noise are too far apart, or chance may give much of it."""
         with contextlib.suppress(ValueError):
             lower, upper, missing = super().limits(result, 1 - SHOWN)
@@ -389,7 +389,7 @@ class BinnedError(Monotone):
             "band().error(this) of the result of a calibration curve tells how much chance gives."
         )
 
-    def _by_chance(self, result: Result[Any]) -> tuple[float, str] | None:
+    def _by_chance(self, result: AnyResult) -> tuple[float, str] | None:
         """Return the most that chance alone gives on average, and in words; None where nothing tells n."""
         (part,), n, each = result.parts, result.n, result.released.most_records
         if n is None:
@@ -411,7 +411,7 @@ def _error_query(shape: Shape, *, n_bins: Any, labels: Any, pos_label: Any) -> Q
     return Query((part,), reader, BinnedError(only, n_bins=bins))
 
 
-def _excess(records: Records, *, n_bins: int, classes: LabelColumns) -> NDArray[Any]:
+def _excess(records: Records, *, n_bins: int, classes: LabelColumns) -> Array:
     """Return the sums of labels minus scores by bin."""
     blocks = formulas.blocks_of_scores(records, classes, probability_block)
     return calibration_excess(blocks, even_edges(n_bins))

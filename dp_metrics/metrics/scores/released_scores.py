@@ -34,7 +34,7 @@ from dp_metrics.quantities.tables import too_few
 from dp_metrics.release import released
 from dp_metrics.release.count_limits import noisy_ratio
 from dp_metrics.release.released import Interval, Number, PopulationQuestion, named
-from dp_metrics.release.result import KeptCounts, Result, check_persons
+from dp_metrics.release.result import AnyResult, KeptCounts, Result, check_persons
 
 _METRICS = {"roc_auc": formulas.area_under_roc, "average_precision": formulas.average_precision}
 OVER_EXPECTED = "observed over expected"
@@ -82,7 +82,7 @@ class ReleasedScores:
     counts: ScoreCounts
 
     @classmethod
-    def of(cls, result: Result[Any]) -> Self:
+    def of(cls, result: AnyResult) -> Self:
         """Return all curves and areas that follow from a released table of scores, at no cost.
 
         Parameters
@@ -493,7 +493,7 @@ class ReleasedScores:
         table: ScoreTable = kept.told
         return table
 
-    def _limited(self, metric: str = "roc_auc", ties: str = "any", *, is_sure: bool = True) -> Result[Any]:
+    def _limited(self, metric: str = "roc_auc", ties: str = "any", *, is_sure: bool = True) -> AnyResult:
         check_choice(metric, "metric", tuple(_METRICS))
         check_choice(ties, "ties", tuple(_TIES))
         table = replace(self._table, formula=_METRICS[metric], ties=_TIES[ties], is_sure=is_sure)

@@ -9,11 +9,10 @@ from itertools import repeat
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import Records, Shape, check_edges, float_block, in_blocks, probability_block
 from dp_metrics.inputs.labels import LabelColumns, labels_and_scores
-from dp_metrics.inputs.options import Floats, as_whole
+from dp_metrics.inputs.options import Array, Floats, as_whole
 from dp_metrics.mechanisms._laws import Integers, Limits, Staircase
 from dp_metrics.metrics.scores import bands, curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import BinnedCells, CalibrationBand, PrecisionRecallBand, RocBand
@@ -24,7 +23,7 @@ from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import Ends
 from dp_metrics.release.query import Query
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Interval, PopulationQuestion
-from dp_metrics.release.result import ReleasedNumbers, Result
+from dp_metrics.release.result import AnyResult, ReleasedNumbers
 from dp_metrics.sensitivity.output_bounds import FINENESS
 
 _LIMITED: Mapping[Any, str] = {
@@ -72,7 +71,7 @@ def finest_edges(edges: Any) -> Floats:
 
 
 def counted(
-    records: Records, *, classes: LabelColumns, edges: Floats, read: Callable[[NDArray[Any]], Floats]
+    records: Records, *, classes: LabelColumns, edges: Floats, read: Callable[[Array], Floats]
 ) -> Integers:
     """Return how many records lie in each of the finest bins: the negative, then the positive class.
 
@@ -114,7 +113,7 @@ class ScoreTable:
         """Return the result of what is released."""
         return self.formula(self.counts(released))
 
-    def note(self, result: Result[Any]) -> str | None:
+    def note(self, result: AnyResult) -> str | None:
         """Return what to say if noise may have moved the area far, or the bins are coarse."""
         return self.note_of(result.parts[0], self.counts(result.released))
 
@@ -165,7 +164,7 @@ class ScoreTable:
         """What the limits are limits of."""
         return f"{_LIMITED.get(self.formula, 'curve')} of the unbinned scores"
 
-    def limits(self, result: Result[Any], miss: float) -> Limits:
+    def limits(self, result: AnyResult, miss: float) -> Limits:
         """Return limits of the area or the average precision of these records' scores.
 
         Raises
@@ -176,7 +175,7 @@ class ScoreTable:
         ends, is_proved = self._ends(result, miss / 2, self.is_sure)
         return self._noted(ends, result, _IN_RECORDS, is_proved=is_proved)
 
-    def population(self, result: Result[Any], asked: PopulationQuestion) -> Interval:
+    def population(self, result: AnyResult, asked: PopulationQuestion) -> Interval:
         """Return the interval of the area or the average precision among all people.
 
         Raises
@@ -194,7 +193,7 @@ class ScoreTable:
         return asked.interval(lower, upper, self(result.released), note, of=f"The {self.about}")
 
     def _ends(
-        self, result: Result[Any], miss: float, is_sure: bool, *, among_people: bool = False
+        self, result: AnyResult, miss: float, is_sure: bool, *, among_people: bool = False
     ) -> tuple[Ends, bool]:
         """Return limits, and whether they are proved: only if they have to be, or there are no others.
 
@@ -223,7 +222,7 @@ class ScoreTable:
         return (inside if inside[0] <= inside[1] else quick), False
 
     def _lines(
-        self, result: Result[Any], limits_of: Callable[..., Ends], miss: float
+        self, result: AnyResult, limits_of: Callable[..., Ends], miss: float
     ) -> tuple[Lines, Ends | None]:
         """Return limits of the ROC curve, and where precisions are asked for of the share of positives too.
 
@@ -239,7 +238,7 @@ class ScoreTable:
             share = each(count_limits.noisy_ratio(noise, range(bins, 2 * bins), range(bins), n))
         return bands.roc_limits(noise, n, edges, each), share
 
-    def _noted(self, ends: Ends, result: Result[Any], of_order: str, *, is_proved: bool) -> Limits:
+    def _noted(self, ends: Ends, result: AnyResult, of_order: str, *, is_proved: bool) -> Limits:
         limits, is_ordered = Limits(*ends).within(0.0, 1.0), self.ties == bands.ORDERED
         notes = (
             None if is_proved else APPROXIMATE,
@@ -249,19 +248,19 @@ class ScoreTable:
         )
         return limits._replace(note=" ".join(filter(None, notes)))
 
-    def band(self, result: Result[Any], asked: PopulationQuestion) -> RocBand:
+    def band(self, result: AnyResult, asked: PopulationQuestion) -> RocBand:
         """Return the band of the ROC curve among all people, for scores in their public bins."""
         lines, _ = self._lines_of_people(result, asked)
         return RocBand(*lines, asked.confidence, f"The ROC curve of the scores in bins {POPULATION_NOTE}")
 
-    def precision_band(self, result: Result[Any], asked: PopulationQuestion) -> PrecisionRecallBand:
+    def precision_band(self, result: AnyResult, asked: PopulationQuestion) -> PrecisionRecallBand:
         """Return the band of the precision-recall curve among all people, where precisions are asked for."""
         lines, share = self._lines_of_people(result, asked)
         assert share is not None
         about = f"The precision-recall curve of the unbinned scores {POPULATION_NOTE}"
         return PrecisionRecallBand(*bands.precisions_between(*lines, share), asked.confidence, about)
 
-    def _lines_of_people(self, result: Result[Any], asked: PopulationQuestion) -> tuple[Lines, Ends | None]:
+    def _lines_of_people(self, result: AnyResult, asked: PopulationQuestion) -> tuple[Lines, Ends | None]:
         """Return sure limits among all people; see `_lines`."""
         check_records(result, asked.metric)
         return self._lines(result, count_limits.edge_limits, asked.miss)
@@ -282,14 +281,14 @@ class ScoreTable:
         )
 
 
-def check_records(result: Result[Any], metric: str) -> None:
+def check_records(result: AnyResult, metric: str) -> None:
     """Raise where each person counts once: the law of a count of persons is not known."""
     if result.parts[0].units > 1:
         raise ValueError(_NO_PERSONS.format(metric))
 
 
 def binned_calibration_band(
-    result: Result[Any], counts: ScoreCounts, asked: PopulationQuestion, n_bins: int | None
+    result: AnyResult, counts: ScoreCounts, asked: PopulationQuestion, n_bins: int | None
 ) -> CalibrationBand:
     """Return the band of the calibration curve among all people, that a table of probabilities tells.
 
@@ -390,7 +389,7 @@ class SoftBins:
         part = TableOf(bins.cells, True, partial(bins.count, classes=classes), shape.units)
         return Query((part,), partial(labels_and_scores, columns=classes, name="y_prob"), bins)
 
-    def note(self, result: Result[Any]) -> str | None:
+    def note(self, result: AnyResult) -> str | None:
         """Return what to say if limits of the noise of a share that is shown are too far apart: `WIDEST`."""
         noise, records = result.parts[0], self._ends(result.released).sum(axis=(0, 1))
         here = records[formulas.are_shown(records)]
@@ -398,7 +397,7 @@ class SoftBins:
         few = tables.too_few(added, here)
         return tables.few_records(added, here, few, noise.units) if few.any() else None
 
-    def band(self, result: Result[Any], asked: PopulationQuestion) -> CalibrationBand:
+    def band(self, result: AnyResult, asked: PopulationQuestion) -> CalibrationBand:
         """Return the band of the calibration curve among all people."""
         check_records(result, asked.metric)
         noise, released = replace(result.parts[0], units=self.steps), result.released
