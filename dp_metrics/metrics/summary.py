@@ -20,7 +20,7 @@ from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.metrics._settings import shares_docstring
 from dp_metrics.quantities.base import Totals
 from dp_metrics.release.query import Query, Source, Terms
-from dp_metrics.release.result import AnyResult, set_result
+from dp_metrics.release.result import AnyResult, Result, set_result
 from dp_metrics.release.stored import SETTINGS, WEIGHTS, as_plain, public_totals
 
 CAPACITY = 2048

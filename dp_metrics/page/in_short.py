@@ -1,5 +1,7 @@
 """What is public of a page, and what it says first: five sentences for readers who know no statistics."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Sequence

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
-from functools import cache, partial
+from functools import lru_cache, partial
 from pkgutil import resolve_name
 from types import UnionType
 from typing import Any, Self, TypeAlias, Union, get_args, get_origin, get_type_hints
@@ -143,10 +143,12 @@ _READERS: Mapping[str, Function] = {
 }
 
 
-_hints = cache(get_type_hints)
+@lru_cache(maxsize=256)
+def _hints(kind: Any) -> ByName:
+    return get_type_hints(kind)
 
 
-@cache
+@lru_cache(maxsize=256)
 def _fields(kind: Any) -> tuple[str, ...]:
     return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else kind._fields
 
