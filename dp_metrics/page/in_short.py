@@ -17,7 +17,6 @@ from dp_metrics.fairness.frame import GAP
 from dp_metrics.inputs.options import ByName, Relation, own_error_state
 from dp_metrics.metrics.scores.released_scores import OVER_EXPECTED
 from dp_metrics.page import page_numbers
-from dp_metrics.page.page_numbers import Numbers
 from dp_metrics.page.page_plan import COMPARISON, EACH_ONCE, WITHIN, EvaluationPlan, PageForm, Released
 from dp_metrics.page.requirements import CANNOT_TELL, EACH, FAIL, PASS, Verdicts, checked, expanded
 from dp_metrics.page.setting import LABELS, SCORES
@@ -139,7 +138,7 @@ class PageFacts:
         return checked(self.numbers, asked, about="people", confidence=CONFIDENCE) if asked else None
 
     @cached_property
-    def numbers(self) -> Numbers:
+    def numbers(self) -> dict[str, Number]:
         """The numbers by name."""
         return page_numbers.numbers_of(self.public.setting, self.released)
 
