@@ -32,7 +32,6 @@ MOST_RECORDS = 1_000_000
 """So many are made of a guess at most."""
 
 Data: TypeAlias = tuple[Array, ...]
-Options: TypeAlias = ByName
 Hints: TypeAlias = tuple[str, ...]
 
 
@@ -325,10 +324,10 @@ def _families_of(row: Metric) -> tuple[Family, ...]:
 
 def examples_of(
     row: Metric,
-    options: Options,
+    options: ByName,
     guess: Guess,
-    value_of: Callable[[Options, Data], float],
-) -> tuple[Data, Options, str]:
+    value_of: Callable[[ByName, Data], float],
+) -> tuple[Data, ByName, str]:
     """Return public example data of a metric, made from a guess.
 
     Parameters

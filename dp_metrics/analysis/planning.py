@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dp_metrics._random import Generator, made_up
-from dp_metrics.analysis.guesses import LAWS, MOST_RECORDS, Data, Guess, Options, examples_of, hints_of
+from dp_metrics.analysis.guesses import LAWS, MOST_RECORDS, Data, Guess, examples_of, hints_of
 from dp_metrics.inputs.arrays import array_of, check_groups
 from dp_metrics.inputs.options import (
     MAX_FLOAT,
@@ -301,17 +301,17 @@ def _first(candidates: Sequence[Any], is_enough: Callable[[Any], bool]) -> Any:
 
 
 def _records_of(
-    row: Metric, options: Options, terms: Terms, guess: Any, hints: ByName
+    row: Metric, options: ByName, terms: Terms, guess: Any, hints: ByName
 ) -> Callable[[int], tuple[Query, Source, str]]:
     """Return what reads public records, given or made from a guess, in any number; the last ones are kept.
 
     It tells in words what they assume.
     """
 
-    def read(data: Sequence[Any], public: Options) -> tuple[Query, Source]:
+    def read(data: Sequence[Any], public: ByName) -> tuple[Query, Source]:
         return row.read(data, public, relation=terms.relation)[:2]
 
-    def value_of(public: Options, data: Data) -> float:
+    def value_of(public: ByName, data: Data) -> float:
         prepared = PreparedQuery.of(row.name, terms, *read(data, public))
         return _truth(prepared, _laws(prepared))
 
@@ -336,7 +336,7 @@ def _records_of(
     return example
 
 
-def _resized(data: Sequence[Any], options: Options, n: int) -> tuple[Sequence[Any], Options]:
+def _resized(data: Sequence[Any], options: ByName, n: int) -> tuple[Sequence[Any], ByName]:
     """Return the data and the options for n records: the first ones, or all of them again and again."""
     if n < 1:
         raise ValueError("n must be None or a positive integer.")

@@ -10,7 +10,7 @@ result is the same, to the bit for the same randomness, as that of the function 
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -47,8 +47,8 @@ def release(
     columns: Columns,
     *,
     summarise: Function | None = None,
-    check: Function = lambda records: None,
-    write: Function = lambda released: None,
+    check: Callable[[Predictions], object] = lambda records: None,
+    write: Callable[[Any], object] = lambda released: None,
 ) -> Any:
     """Print a release, stored or new, and return it: the one path of all commands.
 

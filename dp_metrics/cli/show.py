@@ -3,7 +3,7 @@
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -193,7 +193,7 @@ def add_json(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
 
 
-def say(typed: Namespace, document: Function, lines: Iterable[str]) -> None:
+def say(typed: Namespace, document: Callable[[], Any], lines: Iterable[str]) -> None:
     """Print a document as JSON, in which null is what is not finite, or lines: the one printer."""
     if typed.json:
         told = json.dumps(as_plain(document()), default=lambda one: as_plain(vars(one)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
@@ -442,7 +442,7 @@ def release_score(
     return sign * float(metric(y, response, epsilon=scorer.epsilon, accountant=budget, **keywords))
 
 
-def labels_for(scorer: PrivateScorer, known: Function) -> Any:
+def labels_for(scorer: PrivateScorer, known: Callable[[], Any]) -> Any:
     """Return the public labels that a scorer judges by: its own, or else those that are known."""
     if not takes(scorer.function, "labels"):
         return None

@@ -27,7 +27,7 @@ from dp_metrics.inputs.arrays import (
 )
 from dp_metrics.inputs.labels import LabelColumns, LabelSet, labels_and_columns, labels_and_scores
 from dp_metrics.inputs.losses import absolute_error
-from dp_metrics.inputs.options import MAX_FLOAT, Array, ByName, Function, Relation, as_real
+from dp_metrics.inputs.options import MAX_FLOAT, Array, ByName, Function, Range, Relation, as_real
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, Staircase
 from dp_metrics.metrics import row_of
 from dp_metrics.metrics.labels.layouts import matrix_layout
@@ -44,9 +44,6 @@ from dp_metrics.release.result import AnyResult
 
 Error: TypeAlias = Callable[[float, float], float]
 """Of an epsilon and a number of records, an expected error."""
-
-Range: TypeAlias = tuple[float, float]
-"""The lower and the upper end of a number."""
 
 Released: TypeAlias = ByName
 """What a page released, by the names of its plan."""

@@ -416,7 +416,7 @@ class Together:
         )
         return replace(self, shares=shares)
 
-    def then(self, last: Function) -> Self:
+    def then(self, last: Callable[[Any], Any]) -> Self:
         """Return the same, with a last step behind what it combines to."""
         return replace(self, combine=partial(_in_turn, first=self.combine, last=last))
 

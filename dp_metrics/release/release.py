@@ -22,7 +22,7 @@ from dp_metrics._random import discrete_laplace
 from dp_metrics.accounting.accountant import answer_named, use_name
 from dp_metrics.accounting.ledgers import Claim
 from dp_metrics.exceptions import NoisyReleaseWarning, StoredReleaseWarning, warn_caller
-from dp_metrics.inputs.options import Function, Relation, warn_of_large_epsilon
+from dp_metrics.inputs.options import Relation, warn_of_large_epsilon
 from dp_metrics.quantities.base import MOST_COUNT, Draw, Noise, Output
 from dp_metrics.release.query import Query, Source, Terms, Together
 from dp_metrics.release.result import AnyResult, Result, drawn_by
@@ -82,7 +82,7 @@ class Release:
         terms.relation.refuse(disclosing)
         self.metric, self.terms, self._call = metric, terms, cache(call)
 
-    def answer(self, read: Function, make: Callable[[Any], T]) -> T:
+    def answer(self, read: Callable[[], tuple[Any, Any, Any]], make: Callable[[Any], T]) -> T:
         """Return the stored release of this question, or else read the records and release.
 
         Parameters
