@@ -66,11 +66,10 @@ class PrivacyAccountant:
     and ``budget[spend_name]`` returns it. In a later session the same public question under the same
     `spend_name` has the stored answer: no record is read, nothing is spent or drawn. So the answer is about
     the records and predictions of its day, and new ones need a new name. The question is the metric with its
-    options, epsilon and relation, and what is public of the records: the number of their columns; and their
-    number, weights, which of them are of one person (not who), groups of public membership, but under
-    "add_or_remove_one" none of these. Another question under the name is a ValueError. This is
-    post-processing: what is returned follows from public arguments and from what was released before,
-    whatever the private records are now.
+    options, epsilon and relation, and what is public of the records: their number, weights, which of them are
+    of one person (not who), groups of public membership; under "add_or_remove_one" none of this. Another
+    question under the name is a ValueError. This is post-processing: what is returned follows from public
+    arguments and from what was released before, whatever the private records are now.
 
     A session begins when a process first opens the file; pickled copies and forks belong to it, also a copy
     that is kept on a disk: after a restart open the file instead, or its names count as used. Within a
