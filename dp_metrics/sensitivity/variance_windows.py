@@ -545,7 +545,11 @@ def _prefix_sums(values: Floats) -> _PrefixSums:
 
 def _kept(values: Floats, keep: int) -> Floats:
     """Return for each j the sum of the first `keep` values less that of the first j, added outwards."""
-    return np.concatenate([np.cumsum(values[:keep][::-1])[::-1], [0.0], -np.cumsum(values[keep:])])
+    sums = np.zeros(values.size + 1)  # filled in place: all values may be here
+    np.cumsum(values[:keep][::-1], out=sums[:keep][::-1])
+    np.cumsum(values[keep:], out=sums[keep + 1 :])
+    np.negative(sums[keep + 1 :], out=sums[keep + 1 :])
+    return sums
 
 
 def _at(values: Floats, number: Places) -> Floats:
