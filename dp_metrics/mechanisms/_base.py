@@ -135,30 +135,6 @@ class Mechanism(ABC):
         return f"{kind.__name__}({', '.join(given)})"
 
 
-class AddedNoise(Mechanism):
-    """A rule that adds noise of the size of the global sensitivity, and reads no rank of output bounds."""
-
-    _name: ClassVar[str]
-
-    def count_ranks(self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: Range) -> int:
-        """Return 0: the mechanism reads no rank, only the metric and its global sensitivity."""
-        require_bounded(output_range, self._name)
-        if n is None:
-            raise ValueError(
-                f"mechanism={self._name!r} needs a public number of records: a metric has no global "
-                "sensitivity where that is private, as with neighboring='add_or_remove_one', and for the "
-                "groups of a frame unless membership='public'."
-            )
-        return 0
-
-    def _sensitivity(self, output_bounds: OutputBounds) -> float:
-        """Return the global sensitivity of a metric with a public limit, or raise."""
-        require_bounded(output_bounds.output_range, self._name)
-        if output_bounds.sensitivity is None:
-            raise ValueError(f"mechanism={self._name!r} needs a metric with a public global sensitivity.")
-        return output_bounds.sensitivity
-
-
 def ceil_ranks(ranks: float, n: int | None) -> int:
     """Round a number of ranks up, to at most the public n."""
     most = MOST_RANKS if n is None else n
@@ -171,3 +147,23 @@ def require_bounded(output_range: Range, mechanism: str) -> None:
     """Raise unless both ends of the output range are public and finite."""
     if output_range[0] == -math.inf or output_range[1] >= MAX_FLOAT:
         raise ValueError(NEEDS_LIMIT.format(mechanism))
+
+
+def no_ranks(output_range: Range, n: int | None, mechanism: str) -> int:
+    """Return 0: noise of the size of the global sensitivity reads no rank; raise where that is unknown."""
+    require_bounded(output_range, mechanism)
+    if n is None:
+        raise ValueError(
+            f"mechanism={mechanism!r} needs a public number of records: a metric has no global sensitivity "
+            "where that is private, as with neighboring='add_or_remove_one', and for the groups of a frame "
+            "unless membership='public'."
+        )
+    return 0
+
+
+def global_sensitivity(output_bounds: OutputBounds, mechanism: str) -> float:
+    """Return the global sensitivity of a metric with a public limit, or raise."""
+    require_bounded(output_bounds.output_range, mechanism)
+    if output_bounds.sensitivity is None:
+        raise ValueError(f"mechanism={mechanism!r} needs a metric with a public global sensitivity.")
+    return output_bounds.sensitivity

@@ -22,7 +22,7 @@ from dp_metrics.inputs.options import (
     check_positive,
     own_error_state,
 )
-from dp_metrics.mechanisms._base import AddedNoise, Mechanism, ceil_ranks, require_bounded
+from dp_metrics.mechanisms._base import Mechanism, ceil_ranks, global_sensitivity, no_ranks, require_bounded
 from dp_metrics.mechanisms._laws import (
     EvenGrid,
     GeometricGrid,
@@ -374,7 +374,7 @@ class PiecewiseLaplace(InverseSensitivity):
 
 @own_error_state
 @dataclass(frozen=True, repr=False)
-class Laplace(AddedNoise):
+class Laplace(Mechanism):
     """Add Laplace noise of scale sensitivity / epsilon, and clamp to the output range.
 
     Notes
@@ -396,12 +396,14 @@ class Laplace(AddedNoise):
     True
     """
 
-    _name = "laplace"
+    def count_ranks(self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: Range) -> int:
+        """Return 0: the mechanism reads no rank, only the metric and its global sensitivity."""
+        return no_ranks(output_range, n, "laplace")
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> LaplaceLaw:
         """Return the law of `release`: Laplace, with what lies outside the output range moved to its ends."""
         epsilon = check_epsilon(epsilon)
-        sensitivity, scale, tiny = self._sensitivity(output_bounds), 0.0, math.ulp(0.0)
+        sensitivity, scale, tiny = global_sensitivity(output_bounds, "laplace"), 0.0, math.ulp(0.0)
         if sensitivity:
             # subnormal metrics of both data sets, sensitivity and scale are rounded by half of it at most
             scale = min((sensitivity + 2 * tiny) / epsilon + tiny, MAX_FLOAT)

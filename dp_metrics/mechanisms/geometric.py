@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 
 from dp_metrics._random import Entropy, discrete_laplace
-from dp_metrics.inputs.options import Epsilon, exact_epsilon, own_error_state
-from dp_metrics.mechanisms._base import NOT_MONOTONE, AddedNoise
+from dp_metrics.inputs.options import Epsilon, Range, exact_epsilon, own_error_state
+from dp_metrics.mechanisms._base import NOT_MONOTONE, Mechanism, global_sensitivity, no_ranks
 from dp_metrics.mechanisms._laws import (
     ENORMOUS,
     LEAST_EPSILON,
@@ -42,7 +42,7 @@ So the mean's error has no jump at an epsilon of 2; an interval is up to an eigh
 
 @own_error_state
 @dataclass(frozen=True, repr=False)
-class Geometric(AddedNoise):
+class Geometric(Mechanism):
     """Round to a public lattice, add discrete noise, and clamp to the output range.
 
     For a metric that is as likely near one end of its range as near the other, such as a Brier score. The
@@ -85,13 +85,16 @@ class Geometric(AddedNoise):
     True
     """
 
-    _name = "geometric"
     is_exact = True
     has_even_limits = True
 
+    def count_ranks(self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: Range) -> int:
+        """Return 0: the mechanism reads no rank, only the metric and its global sensitivity."""
+        return no_ranks(output_range, n, "geometric")
+
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> GeometricLaw:
         """Return the law of `release`."""
-        stated = self._sensitivity(output_bounds)
+        stated = global_sensitivity(output_bounds, "geometric")
         low, high = map(Fraction, output_bounds.output_range)
         width, position = high - low, Fraction(output_bounds.value) - low
         if width == 0:  # the bounds are so close that the metric underflows: there is but one output
