@@ -253,7 +253,7 @@ class NamedColumns:
         return len(self.data)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return np.array(self.data, dtype=dtype, copy=copy)
+        return np.array(self.data, dtype=dtype) if copy else np.asarray(self.data, dtype=dtype)
 
 
 def named_by_labels(response: Any, method: str, labels: Any) -> Any:
