@@ -127,7 +127,7 @@ def _by_features(features: Sequence[int | None], groups: Sequence[Number], page:
             caption = f"By {page.public.setting.called(feature)}"
         here = [one for one in groups if one.group is not None and one.feature == feature]
         once = [one for one in here if EACH_ONCE in one.name]
-        if counted := [one for one in here if one not in once]:
+        if counted := [one for one in here if EACH_ONCE not in one.name]:
             tables.append(_by("group", caption, counted, _sizes(page, feature)))
         if once:
             plain = [replace(one, metric=one.metric.removesuffix(EACH_ONCE)) for one in once]

@@ -630,11 +630,8 @@ def offered(public: PageForm) -> Iterator[Portion | Omission]:
 
     yield from _of_targets(public) if public.setting.is_regression else _of_labels(public)
     if public.shape.units > 1:
-        cells = matrix_layout(public.labels.size).good.size
         about = f"counts of true and predicted labels{EACH_ONCE}"
-        yield from _by_groups(public, lambda groups: Portion(
-            PERSONS, f"{about},", _ONCE_BY_GROUP, each_once(groups.size * cells)
-        ), Portion(PERSONS, about, _ONE, each_once(cells)))  # fmt: skip
+        yield from _counted(public, PERSONS, about, (_ONE, _ONCE_BY_GROUP), each_once)
     if public.setting.baseline is None:
         return
     if relation.private_n:
@@ -706,12 +703,22 @@ def _of_labels(public: PageForm) -> Iterator[Portion | Omission]:
     yield Portion("loss", "Brier score", _ONE, lambda epsilon, n: most * Staircase(epsilon).expected / n)
 
 
-def _counted(public: PageForm, name: str, about: str, weights: tuple[int, int]) -> Iterator[Portion]:
-    """Yield a table of counts, with these weights without groups and by group."""
-    relation, cells = public.shape.relation, matrix_layout(public.labels.size).good.size
-    alone = Portion(name, about, weights[0], _of_counts(relation, cells))
+def _counted(
+    public: PageForm,
+    name: str,
+    about: str,
+    weights: tuple[int, int],
+    error: Callable[[int], Error] | None = None,
+) -> Iterator[Portion]:
+    """Yield a table of counts, with these weights without groups and by group.
+
+    `error` gives that of so many cells; None: of counts of records.
+    """
+    cells = matrix_layout(public.labels.size).good.size
+    error = error or partial(_of_counts, public.shape.relation)
+    alone = Portion(name, about, weights[0], error(cells))
     yield from _by_groups(public, lambda groups: Portion(
-        name, f"{about},", weights[1], _of_counts(relation, groups.size * cells)
+        name, f"{about},", weights[1], error(groups.size * cells)
     ), alone)  # fmt: skip
 
 
