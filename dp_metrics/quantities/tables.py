@@ -328,7 +328,7 @@ def noisy_total(noisy: Any, cells: Cells) -> int:
     return min(max(total, 0), int(COUNT_LIMIT))
 
 
-def _each(runs: Cells) -> Floats:
+def each_cell(runs: Cells) -> Floats:
     """Return a number for each cell of all runs, such as its weight."""
     return np.repeat([float(number) for _, number in runs], [size for size, _ in runs])
 
@@ -354,7 +354,7 @@ def plausible_counts(noisy: Any, cells: Cells, n: int | None) -> Floats:
         if counts.size <= _FEW:
             return np.maximum(counts, 0.0)
         n = noisy_total(noisy, cells)
-    weights = _each(cells)
+    weights = each_cell(cells)
     return nearest_with_sum(counts * weights, n) / weights
 
 
@@ -486,7 +486,7 @@ class NoisyCounts:
 
         They are of the law of a release, but in floats: not private.
         """
-        rates = _each(self.rates)
+        rates = each_cell(self.rates)
         if self.zero_sum:
             rates = np.full(self.together, rates[0])
         kept: list[Floats] = []

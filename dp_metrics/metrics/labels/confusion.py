@@ -383,8 +383,8 @@ class Confusion:
         squares.
         """
         layout, lowest, (noise,) = self.layout, self.lowest, result.parts
-        sizes, of_runs = zip(*layout.cells * layout.groups, strict=True)
-        weights, x = np.repeat([*map(float, of_runs)], sizes), layout.plausible(noise.noisy, result.n)
+        weights = tables.each_cell(layout.cells * layout.groups)
+        x = layout.plausible(noise.noisy, result.n)
         unit = np.eye(1, x.size)[0]
         cells, told = (
             [kind for kind in (of.right, of.missed, of.wrong, of.either) if kind is not None]
