@@ -34,13 +34,7 @@ from dp_metrics.sensitivity.output_bounds import (
     Sums,
     padded,
 )
-from dp_metrics.sensitivity.variance_windows import (
-    Middle,
-    Places,
-    clipped_squares,
-    least_spreads,
-    middle_values,
-)
+from dp_metrics.sensitivity.variance_windows import Depths, Places, clipped_squares, least_spreads
 
 _TINY = math.ulp(0.0)  # a sensitivity must not be rounded down to none
 
@@ -341,19 +335,19 @@ def variance_extremes(
     ends, limit = aggregate.bounds or (-math.inf, math.inf), width_of(aggregate.bounds)
     all_values = cache(values)  # not yet clipped
     in_order = cache(lambda: np.clip(np.sort(all_values()), *ends))
-    middle: Middle | None = None  # nothing is known of them before `at_ranks`
+    depths: Depths = ()  # nothing is known of them before `at_ranks`
 
     def at_ranks(k: int, ranks: int) -> Ranks:
-        nonlocal middle
+        nonlocal depths
         n = aggregate.n
         known = in_order_at(all_values(), places_of_distances(n, k, ranks), ends)
         known = in_order() if known is None else known
-        middle = partial(middle_values, all_values(), known, _depths(n, k)[1], ends)
+        depths = [(i, float(known[i - 1]), float(known[n - i])) for i in _depths(n, k)[1:] if i <= n]
         return far_distances(known, aggregate.total, ends, limit, k, ranks)
 
     def clipped(width: float) -> ClippedSum:
         exact = Fraction(width)
         most = exact * exact
-        return clipped_squares(aggregate, exact, in_order, middle) / most, most
+        return clipped_squares(aggregate, exact, in_order, depths) / most, most
 
     return Extremes(at_ranks, clipped, aggregate.n if private_n else None)

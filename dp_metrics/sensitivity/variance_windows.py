@@ -24,12 +24,8 @@ from dp_metrics.sensitivity.exact import (
 Places: TypeAlias = NDArray[np.intp]
 Moments: TypeAlias = tuple[int, int]
 """Exact sums of values and of their squares."""
-MiddleValues: TypeAlias = tuple[int, float, float, float, float]
-"""How many values on either side are outside the middle, its two ends, and the sums of those below and above.
-
-The sums are each off by less than 2^-40 n times the largest size.
-"""
-Middle: TypeAlias = Callable[[], MiddleValues]
+Depths: TypeAlias = Sequence[tuple[int, float, float]]
+"""Ascending numbers of values, each with what so many smallest ones are at most, and largest at least."""
 
 _SQUARES = 2 * UNIT_BITS  # squares are in units of 2^-2148
 _LARGEST_WIDTH = 2.0**1000
@@ -43,7 +39,7 @@ def clipped_squares(
     aggregate: VarianceAggregate,
     width: Fraction,
     in_order: Callable[[], Floats],
-    middle: Middle | None = None,
+    depths: Depths = (),
 ) -> Fraction:
     """Return the least sum of min((x_i - m)^2, width^2) over all centres m, exactly.
 
@@ -55,8 +51,8 @@ def clipped_squares(
         A float, at least 0: from there on a distance counts as the width.
     in_order : callable
         All values in ascending order: asked for only if the aggregate does not tell the result.
-    middle : callable or None, default=None
-        What is known of the middle values: asked for only if the aggregate does not tell the result.
+    depths : sequence of (int, float, float), default=()
+        What is known of the values between the extreme ones.
 
     Notes
     -----
@@ -70,7 +66,7 @@ def clipped_squares(
 
     Where only the most extreme values are known, the centre moves from where it first reaches the lowest and
     the highest of the others, the core, to where it last does. Further away even the core adds at least what
-    it adds there, because it lies on one side of the centre; or else `middle` may tell that it does.
+    it adds there, because it lies on one side of the centre; or else `depths` may tell that it does.
     """
     n, reach = aggregate.n, float(width)
     if n == 0 or reach == 0.0:
@@ -82,7 +78,7 @@ def clipped_squares(
     if kept + aggregate.largest.size >= n:
         values = np.concatenate([aggregate.smallest, aggregate.largest[: n - kept][::-1]])
     else:
-        by_tails = _by_tails(aggregate, reach, middle) if kept and reach <= _LARGEST_WIDTH else None
+        by_tails = _by_tails(aggregate, reach, depths) if kept and reach <= _LARGEST_WIDTH else None
         if by_tails is not None:
             return by_tails
         values = in_order()
@@ -157,7 +153,7 @@ def _sums_at(values: Floats, places: Iterable[int]) -> dict[int, Moments]:
 # ---- where only the most extreme values are known ----------------------------------------------------------
 
 
-def _by_tails(aggregate: VarianceAggregate, width: float, middle: Middle | None) -> Fraction | None:
+def _by_tails(aggregate: VarianceAggregate, width: float, depths: Depths) -> Fraction | None:
     """Return the result from sums and extremes, or None if they do not tell it.
 
     Notes
@@ -168,8 +164,7 @@ def _by_tails(aggregate: VarianceAggregate, width: float, middle: Middle | None)
     low, high = aggregate.smallest, aggregate.largest
     most = low.size - 1
     core = lowest, highest = float(low[most]), float(high[most])
-    on_one_side = Fraction(highest) - Fraction(lowest) <= Fraction(width)
-    if not on_one_side and (middle is None or not _core_only_rises(middle(), aggregate, core, width)):
+    if Fraction(highest) - Fraction(lowest) > Fraction(width) * (2 if depths else 1):
         return None
     found = _dropped(low, high, width)
     inside = lowest + (highest - lowest) / 2
@@ -181,59 +176,7 @@ def _by_tails(aggregate: VarianceAggregate, width: float, middle: Middle | None)
     kept = _without(whole, exact_moments(low[: base[0]]), exact_moments(high[: base[1]]))
     windows = _Windows(aggregate.n, low[:most], high[:most], base, kept)
     best = _least_clipped(windows, [found], width, whole)
-    return best if best is not None and _core_decides(aggregate, core, width, best) else None
-
-
-def middle_values(x: Floats, in_order: Floats, outside: int, ends: Range) -> MiddleValues:
-    """Return the middle of all values, which are clipped, in any order, and in their places next to it."""
-    inside = x.size - outside
-    low, high = float(in_order[outside]), float(in_order[inside - 1])
-    # a value that is not outside counts as the one next to them
-    sum_below, sum_above = (
-        sum(float(np.clip(block, *within).sum()) for block in in_blocks(x)) - inside * end
-        for within, end in (((ends[0], low), low), ((high, ends[1]), high))
-    )
-    return outside, low, high, sum_below, sum_above
-
-
-def _core_only_rises(middle: MiddleValues, aggregate: VarianceAggregate, core: Range, width: float) -> bool:
-    """Return whether the core adds no less the further away a centre is from which one end of it is too far.
-
-    Notes
-    -----
-    Let c be a centre from which the lowest value of the core is too far, and none of its highest ones. While
-    c is within the width of the lowest of the middle and upper values, only values below these are too far.
-    They add a constant, and the others below c more as c grows: so the core adds more, if c is above the mean
-    of the middle and upper values. From there on the core adds at least what the middle values do, which
-    lie on one side: at the nearest such centre that must be as much as all values add about their mean. The
-    other side is alike.
-    """
-    n, most = aggregate.n, aggregate.smallest.size - 1
-    outside, low, high, sum_below, sum_above = middle
-    inside = n - 2 * outside
-    if not (most <= outside and inside > 0):
-        return False
-    lowest, highest = core
-    whole_sum = _float(aggregate.total, UNIT_BITS)
-    mean = (whole_sum - sum_below - sum_above) / inside
-    above = whole_sum - sum_below - float(aggregate.largest[:most].sum())
-    below = whole_sum - sum_above - float(aggregate.smallest[:most].sum())
-    size = n - outside - most
-    rounding = 2.0**-30 * (width + max(abs(float(aggregate.smallest[0])), abs(float(aggregate.largest[0]))))
-    centre = rounded_quotient(aggregate.total, n << UNIT_BITS)
-    spread = _float(n * aggregate.squares - aggregate.total**2, _SQUARES) / n
-    away = abs(centre - mean) + rounding
-    # this is infinite where a sum overflowed, since the margin is then far above the root of a float
-    whole = spread + n * (away * away)
-    needed = math.sqrt(whole * (1 + 2.0**-20) / inside) + rounding
-    return (
-        highest - lowest <= 2 * width - rounding
-        and high - low <= width - rounding
-        and lowest + width >= max(above / size, low) + rounding
-        and highest - width <= min(below / size, high) - rounding
-        and low + width - mean >= needed
-        and mean - (high - width) >= needed
-    )
+    return best if best is not None and _core_decides(aggregate, core, width, best, depths) else None
 
 
 def _dropped(low: Floats, high: Floats, width: float) -> tuple[Places, Places]:
@@ -264,17 +207,50 @@ def _threshold(values: Floats, step: float) -> Floats:
     return np.where(rest * sign < 0, np.nextafter(near, -sign * np.inf), near)
 
 
-def _core_decides(aggregate: VarianceAggregate, core: Range, width: float, best: Fraction) -> bool:
-    """Return whether from the best centre no value of the core is farther than the width."""
+def _core_decides(
+    aggregate: VarianceAggregate, core: Range, width: float, best: Fraction, depths: Depths
+) -> bool:
+    """Return whether the core adds at least the best cost to each centre from which an end of it is too far.
+
+    Notes
+    -----
+    Let c be the nearest centre from which the lowest value of the core is no more than the width away, and
+    let none of the core be further above c than that. There the core's sums tell what it adds. From further
+    up it adds no less if all of it lies below c.
+
+    Or else let d be the lowest of the `depths`. Up to the centre c_d = d + width only values below d are too
+    far: at most k of the N of the core. These add a constant, and the others add more as the centre moves
+    up, if it is above their mean. With the mean m and the variance v of the core, that of all but its k
+    lowest is at most m + sqrt(v k / (N - k)) (Cauchy and Schwarz). From c_d on each value that is at most
+    some depth adds at least what the depth adds to c_d, or the squared width, which is no less. The other
+    side is alike.
+    """
     tails = np.concatenate([aggregate.smallest[:-1], aggregate.largest[:-1]])
-    low, high = map(float_units, core)
     in_tails, of_tails = exact_moments(tails)
     size, total, squares = aggregate.n - tails.size, aggregate.total - in_tails, aggregate.squares - of_tails
     reach, cost, divisor = float_units(width), best.numerator << _SQUARES, best.denominator
-    return not any(
-        cost > divisor * (size * centre * centre - 2 * centre * total + squares)
-        for centre in (high - reach, low + reach)
+    low, high = map(float_units, core)
+    sides = (
+        (low, high, total, [(rank, float_units(value)) for rank, value, _ in depths]),
+        (-high, -low, -total, [(rank, -float_units(value)) for rank, _, value in depths]),
     )
+    for first, last, of_core, known in sides:
+        centre = first + reach
+        if cost > divisor * (size * centre * centre - 2 * centre * of_core + squares):
+            return False
+        if centre >= last:
+            continue
+        below = aggregate.smallest.size - 1  # so many of the values are no part of the core
+        few, above = known[0][0] - below, size * centre - of_core
+        if above < 0 or above**2 * (size - few) < (size * squares - of_core**2) * few:
+            return False
+        further, least = known[0][1] + reach, 0
+        for rank, value in known:
+            least += (rank - below) * max(further - value, 0) ** 2
+            below = rank
+        if cost > divisor * least:
+            return False
+    return True
 
 
 # ---- where all values are known ----------------------------------------------------------------------------
