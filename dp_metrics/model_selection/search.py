@@ -252,9 +252,13 @@ class PrivateRandomizedSearch(model_selection.RandomizedSearchCV):
         with _trials.unobserved():
             self.best_score_, self.best_params_ = _trials.best_of_geometric(trial, success, Entropy())
         if self.accountant is not None:
-            answer = search_json(self.best_score_, self.best_params_)
-            summary = summary_json(f"{self.best_score_:.6g} by {self.best_params_!r}")
-            is_kept(self.accountant, claim, lambda: (answer, summary))
+            score, params = self.best_score_, self.best_params_
+            # parameters write themselves down, and may fail to
+            is_kept(
+                self.accountant,
+                claim,
+                lambda: (search_json(score, params), summary_json(f"{score:.6g} by {params!r}")),
+            )
         self.__dict__.pop("best_estimator_", None)
         if self.refit:
             self.best_estimator_ = _trials.unfitted(self.estimator, self.best_params_).fit(X, y)

@@ -465,6 +465,21 @@ def test_if_all_fail_the_first_is_chosen_and_its_refit_says_why(trials, fits):
     assert search.set_params(refit=False).fit(**split()).best_score_ == -math.inf
 
 
+class Unspeakable(float):
+    """Cannot be written down."""
+
+    def __repr__(self):
+        raise RuntimeError("no words")
+
+
+def test_a_parameter_that_cannot_be_written_down_does_not_lose_what_is_paid_for():
+    accountant = dp.PrivacyAccountant(3.0)
+    with pytest.warns(UserWarning, match="could not be stored"):
+        search = searched(Probe(), {"value": [Unspeakable(1.0)]}, accountant=accountant)
+    assert accountant.spent == 3.0
+    assert search.best_params_["value"] == search.best_estimator_.value == 1.0
+
+
 class Interrupted(Probe):
     def fit(self, X, y):
         np.seterr(all="raise")
