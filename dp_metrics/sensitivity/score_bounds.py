@@ -101,7 +101,7 @@ def _share(above: Floats, below: Floats) -> Floats:
 
 
 Whole: TypeAlias = Array
-"""Whole numbers: int64, or Python's integers where those might overflow."""
+"""Whole numbers: int64, or Python's integers where a float might not hold them."""
 
 
 Quotients: TypeAlias = Iterator[tuple[int, Whole, Whole]]
@@ -109,9 +109,6 @@ Quotients: TypeAlias = Iterator[tuple[int, Whole, Whole]]
 
 
 _MOST_FOR_FLOATS = 1 << 26  # records; twice the number of pairs is below 2^52, and floats divide exactly
-
-
-_MOST_FOR_INT64 = 1 << 31  # records; below 2^62
 
 
 class RankedScores:
@@ -127,7 +124,7 @@ class RankedScores:
         self._positives, self._negatives = positives, negatives
         self.counts = (positives.size, negatives.size)
         self.n = positives.size + negatives.size
-        self.whole: Any = np.int64 if self.n <= _MOST_FOR_INT64 else object
+        self.whole: Any = np.int64 if self.n <= _MOST_FOR_FLOATS else object
 
     @classmethod
     def of(cls, scores: Floats, is_positive: NDArray[np.bool_]) -> Self:
@@ -274,24 +271,11 @@ def _least(
     """Return for 1 to `most` changes the least quotient q, or 1 - q, rounded once.
 
     1 - q is a quotient too, and rounding reverses no order, so that the largest of the rounded ones is the
-    largest rounded. Floats divide whole numbers below 2^53 exactly as that; beyond, they are off by a factor
-    of 1 + 2^-51 at most, and tell which few are to be divided as Python's integers.
+    largest rounded. Floats hold whole numbers below 2^53, and round their quotient once, as Python does that
+    of integers of any size.
     """
-    worst, pick = (np.zeros(most + 1), np.maximum) if from_one else (np.ones(most + 1), np.minimum)
-
-    def rows() -> Iterator[tuple[slice, Whole, Whole]]:
-        for first, losses, pairs in quotients(scores, most):
-            yield slice(first, None), pairs - losses if from_one else losses, pairs
-
-    best = worst.copy()
-    for part, above, below in rows():
-        pick(best[part], (above / below).astype(np.float64), out=best[part])
-    if scores.n > _MOST_FOR_FLOATS:
-        exact = worst
-        for part, above, below in rows():
-            close = np.abs((above / below).astype(np.float64) - best[part]) <= best[part] * 2.0**-48
-            for place in np.flatnonzero(close).tolist():
-                quotient = rounded_quotient(int(above[place]), int(below[place]))
-                exact[part][place] = pick(exact[part][place], quotient)
-        best = exact
+    best, pick = (np.zeros(most + 1), np.maximum) if from_one else (np.ones(most + 1), np.minimum)
+    for first, losses, pairs in quotients(scores, most):
+        quotient = (pairs - losses if from_one else losses) / pairs
+        pick(best[first:], quotient.astype(np.float64), out=best[first:])
     return best[1:]

@@ -4,12 +4,13 @@ import itertools
 import math
 from fractions import Fraction
 from functools import partial
+from unittest import mock
 
 import numpy as np
 import pytest
-from helpers import assert_same, check_neighbours, loop_over
+from helpers import assert_same, check_neighbours, loop_over, nearest
 
-from dp_metrics.sensitivity.score_bounds import RankedScores, ranking_bounds
+from dp_metrics.sensitivity.score_bounds import RankedScores, _least, ranking_bounds
 
 BOUNDS = {
     "replace_one": partial(ranking_bounds, private_n=False),
@@ -175,20 +176,33 @@ def test_of_a_small_class_few_ranks_are_not_trivial_and_of_many_ranks_few_are_co
 
 
 @each_relation
-def test_so_many_records_that_floats_or_int64_would_not_do_get_the_same_bounds(relation, monkeypatch):
+def test_so_many_records_that_floats_would_not_do_get_the_same_bounds(relation, monkeypatch):
     rng = np.random.default_rng(5)
     several = [random_records(rng, 50) for _ in range(30)]
     expected = [bounds_of(records, 20, relation) for records in several]
-    for limit in ("_MOST_FOR_FLOATS", "_MOST_FOR_INT64"):
-        monkeypatch.setattr(f"dp_metrics.sensitivity.score_bounds.{limit}", 1)
-        for records, made in zip(several, expected, strict=True):
-            assert_same(vars(bounds_of(records, 20, relation)), vars(made))
+    monkeypatch.setattr("dp_metrics.sensitivity.score_bounds._MOST_FOR_FLOATS", 1)
+    for records, made in zip(several, expected, strict=True):
+        assert_same(vars(bounds_of(records, 20, relation)), vars(made))
 
 
-def test_integers_of_64_bits_serve_up_to_two_billion_records():
+def test_pairs_of_more_records_than_floats_can_count_are_pythons_integers():
     negatives = np.zeros(1)
-    for positives, whole in ((1, np.int64), (2**31 - 1, np.int64), (2**31, object)):
+    for positives, whole in ((1, np.int64), (2**26 - 1, np.int64), (2**26, object)):
         assert RankedScores(np.broadcast_to(0.0, positives), negatives).whole is whole
+    assert 2**26 * 2**26 // 2 < 2**53  # twice the number of pairs of so many records
+
+
+@loop_over("from_one", [False, True])
+def test_a_quotient_of_integers_that_floats_do_not_hold_is_rounded_once(from_one):
+    rng, wrong = np.random.default_rng(7), 0
+    for _ in range(200):
+        pairs = int(rng.integers(2**60, 2**61))
+        loss = int(rng.integers(2**59, 2**60))
+        quotient = nearest(Fraction(pairs - loss if from_one else loss, pairs))
+        row = 0, np.array([loss] * 2, dtype=object), np.array([pairs] * 2, dtype=object)
+        assert _least(mock.Mock(return_value=[row]), None, 1, from_one=from_one) == [quotient]
+        wrong += quotient != float(pairs - loss if from_one else loss) / float(pairs)
+    assert wrong
 
 
 @each_relation
