@@ -114,34 +114,33 @@ def variance_bounds(aggregate: VarianceAggregate, ranks: int, private_n: bool) -
 
 
 def _least_diluted(spreads: list[int], n: int, ranks: int) -> Floats:
-    """Return min over a of spread_a / ((n - a) (n + l - 2a)) for each rank l, correctly rounded.
+    """Return min over a <= l of spread_a / ((n - a) (n + l - 2a)) for each rank l, correctly rounded.
 
-    Floats, off by at most 2^-51 relative to each quotient, screen the candidates. A rank that can drop as
-    many values as leave no spread is 0.
+    The inverse of a quotient is a straight line over l, and the more values are dropped the steeper, because
+    less is left of the sum of squares: once dropping more values pays, it does so at all later ranks, and the
+    best a never falls. So that of the middle rank divides the choice for those before it from that for those
+    behind it. A rank that can drop as many values as leave no spread is 0.
     """
     lower = np.zeros(ranks)
-    if spreads[0] == 0:
-        return lower
-    # the first spread, the largest up to a factor n, is the unit: what underflows is far below the rest
-    scale = spreads[0].bit_length() - 512
-    shift = 1 << abs(scale)
-    sums = np.array(
-        [
-            s / (size * shift) if scale > 0 else (s * shift) / size
-            for size, s in zip(range(n, 0, -1), spreads, strict=False)
-        ]
-    )
-    # the iteration over spreads ended before `ranks` where one more drop leaves none
-    for first in range(1, min(ranks, len(spreads) - 1) + 1, 256):
-        rank = np.arange(first, min(first + 256, len(spreads), ranks + 1))[:, np.newaxis]
-        a = np.arange(int(rank[-1, 0]) + 1)
-        quotient = np.where(a <= rank, sums[: a.size] / (n + rank - 2 * a), np.inf)
-        best = quotient.min(axis=1, keepdims=True)
-        for changed, candidates in enumerate(quotient <= best * (1 + 2.0**-49) + 1e-290, first):
-            lower[changed - 1] = min(
-                rounded_quotient(spreads[i], (n - i) * (n + changed - 2 * i) * _SQUARES)
-                for i in np.flatnonzero(candidates).tolist()
-            )
+
+    def of_size(a: int, rank: int) -> int:
+        return (n - a) * (n + rank - 2 * a)
+
+    def find(first: int, last: int, fewest: int, most: int) -> None:
+        """Set the bounds of the ranks from one to another, for which so many values are to be dropped."""
+        if first > last:
+            return
+        rank = (first + last) // 2
+        best, least, size = fewest, spreads[fewest], of_size(fewest, rank)
+        for a in range(fewest + 1, min(most, rank) + 1):
+            if spreads[a] * size < least * of_size(a, rank):
+                best, least, size = a, spreads[a], of_size(a, rank)
+        lower[rank - 1] = rounded_quotient(least, size * _SQUARES)
+        find(first, rank - 1, fewest, best)
+        find(rank + 1, last, best, most)
+
+    # the spreads end where one more value that is dropped leaves none
+    find(1, min(ranks, len(spreads) - 1), 0, len(spreads) - 1)
     return lower
 
 

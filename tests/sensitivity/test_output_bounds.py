@@ -203,6 +203,24 @@ def test_screening_in_floats_never_loses_the_best_window(name):
     assert (np.diff(bounds.lower) <= 0).all()
 
 
+@loop_over("name", WINDOWS)
+def test_as_many_values_are_dropped_at_each_rank_as_leave_the_least_variance(name):
+    n, capacity = 100, 90
+    x = np.sort(WINDOWS[name](np.random.default_rng(9), n))
+    sums = list(itertools.accumulate(to_units(x), initial=0))
+    squares = list(itertools.accumulate((unit**2 for unit in to_units(x)), initial=0))
+
+    def least(size):
+        ends = zip(range(n - size + 1), range(size, n + 1), strict=True)
+        return min(size * (squares[j] - squares[i]) - (sums[j] - sums[i]) ** 2 for i, j in ends)
+
+    spreads = [least(n - dropped) for dropped in range(capacity + 1)]
+    bounds = var_bounds(x, capacity=capacity, private_n=True)
+    for rank in range(1, capacity + 1):
+        sizes = [((n - a) * (n + rank - 2 * a)) << 2 * UNIT_BITS for a in range(rank + 1)]
+        assert bounds.lower[rank - 1] == min(map(rounded_quotient, spreads, sizes)), rank
+
+
 @loop_over(("n", "tails_meet"), itertools.product([4, 8, 12], [False, True]))
 def test_windows_that_rounding_cannot_tell_apart_are_compared_exactly(n, tails_meet):
     """Windows of mirrored values tie; after moves by one float, floats no longer see their order."""
