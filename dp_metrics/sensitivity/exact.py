@@ -31,11 +31,9 @@ _SUM_BITS = 62 - BLOCK_BITS
 _REST_FROM = BLOCK_BITS - 2
 _SQUARES_FROM = 16
 _ROW = 1 << 9
-# of the sums of the three slices, first, last and second, and of the products with those before it
-_FACTORS_OF_DOTS = np.array([[1], [2], [1], [2], [2], [1], [2], [2], [2]])
-_BITS_OF_DOTS = np.array([[22], [44], [68], [90], [136], [45], [67], [113], [90]])
-_SAFE_EXPONENT = 400
-_HUGE = 2.0**960
+_UNITS_OF_SLICES = np.array([1 << 46, 1 << 23, 1], dtype=object)
+_LEAST_EXPONENT = -1000  # from here on what scales values to slices is a float
+_HUGE = 2.0**960  # below, sigma is one
 _WORD = 2.0**63
 _FEW = 32  # adding so few values one by one is as fast as one more pass over arrays
 _SAMPLE = 128
@@ -245,18 +243,18 @@ class BlockSums:
     wrap around, but the sum of all q / 2^k has 62 bits. The rests of values from 2^(k + 13) on are multiples
     of 2^(k - 39): every partial sum of them, in any order, has 53 bits, and is exact.
 
-    For squares k = e - 22, and then k = e - 45 for the rests: three slices, which are up to 2^22 multiples
-    of 2^(e - 22), 2^(e - 45) and, for values from 2^(e - 16) on, 2^(e - 68). Products of two have 44 bits, so
-    that their sums over 2^9 values are exact, in any order, with or without fused multiplications.
+    For squares values are cut into three slices, each a whole number of up to 2^22: of 2^(e - 22), of
+    2^(e - 45) and, for values from 2^(e - 16) on, of 2^(e - 68). Products of two have 44 bits, so that their
+    sums over 2^9 values are exact, in any order, with or without fused multiplications.
 
     The few values that are far larger than most, and those that are smaller than that, are added one by one
     as Python integers. So one record of another size than the others neither scales the slices of all nor
-    costs one more pass.
+    costs one more pass. Blocks of values near either end of the floats are added so, too.
     """
 
     def __init__(self) -> None:
         self._rest = self._sizes = np.empty(0)
-        self._slices = np.empty((4, 0))
+        self._slices = np.empty((3, 0))
         self._usual = 0.0  # the size of most values of an earlier block
 
     def _grow(self, size: int) -> None:
@@ -281,12 +279,11 @@ class BlockSums:
         self._grow(block.size)
         block, largest, far = self._without_far(block, largest)
         total = _sum_one_by_one(far)
-        if largest >= _HUGE:  # sigma would overflow: take the huge values apart, scaled down exactly
-            is_huge = np.abs(block) >= 2.0**500
-            return (exact_sum(np.ldexp(block[is_huge], -500)) << 500) + exact_sum(block[~is_huge]) + total
+        if largest >= _HUGE:
+            return _sum_one_by_one(block) + total
         lowest = max(math.frexp(largest)[1] - _SUM_BITS, -UNIT_BITS)
-        rest = self._rest[: block.size]
-        sigma = self._add_sigma(block, lowest, rest)
+        sigma, rest = math.ldexp(1.5, lowest + 52), self._rest[: block.size]
+        np.add(block, sigma, out=rest)
         whole = int(np.add.reduce(rest.view(np.int64))) - block.size * int(np.float64(sigma).view(np.int64))
         total += ((whole + (1 << 63)) % (1 << 64) - (1 << 63)) << (lowest + UNIT_BITS)
         np.subtract(rest, sigma, out=rest)
@@ -299,59 +296,41 @@ class BlockSums:
 
     def moments(self, block: Floats, largest: float) -> tuple[int, int]:
         """Return the sum of a block and that of its squares, in units of 2**-1074 and 2**-2148."""
-        if largest == 0.0:
-            return 0, 0
         self._grow(block.size)
         block, largest, far = self._without_far(block, largest)
-        total, squares = _moments_one_by_one(far)
-        if largest >= _HUGE:
-            is_huge = np.abs(block) >= 2.0**500
-            a, a2 = exact_moments(np.ldexp(block[is_huge], -500))
-            b, b2 = exact_moments(block[~is_huge])
-            return (a << 500) + b + total, (a2 << 1000) + b2 + squares
         exponent = math.frexp(largest)[1]  # the smallest e with largest < 2^e
-        ones_and_slices = self._slice(block, exponent)
+        if exponent < _LEAST_EXPONENT:
+            return _moments_one_by_one(np.append(block, far))
+        total, squares = _moments_one_by_one(far)
+        slices = self._slice(block, exponent)
         small = self._smaller(block, exponent - _SQUARES_FROM, signed=True)
         small = small[block[small] != 0.0]  # many may be 0
-        if small.size:
-            ones_and_slices[1:, small] = 0.0
+        slices[:, small] = 0.0
         small_total, small_squares = exact_moments(block[small])
-        scale = 0
-        if abs(exponent) > _SAFE_EXPONENT:  # products could overflow, or lose bits to underflow
-            scale = -exponent
-            np.ldexp(ones_and_slices[1:], scale, out=ones_and_slices[1:])
-        rows = ones_and_slices.reshape(4, -1, _ROW)
-        dots = np.concatenate([_dots(rows[:2], rows[1]), _dots(rows[:3], rows[2]), _dots(rows, rows[3])])
-        dots *= np.ldexp(1.0, _BITS_OF_DOTS - (exponent + scale) * _FACTORS_OF_DOTS)  # whole numbers
-        a, aa, c, ac, cc, b, ab, bc, bb = dots.astype(np.int64).sum(axis=1).tolist()
-        sums = (a << 46) + (b << 23) + c
-        products = (aa << 92) + (ab << 70) + ((bb + 2 * ac) << 46) + (bc << 24) + cc
+        rows = slices.reshape(3, -1, _ROW)
+        dots = _dots(rows[:, np.newaxis], rows).astype(np.int64).sum(axis=2).astype(object)
+        sums = slices.sum(axis=1).astype(np.int64).astype(object)
         unit = UNIT_BITS + exponent - 68
         return (
-            total + small_total + _shifted(sums, unit),
-            squares + small_squares + _shifted(products, 2 * unit),
+            total + small_total + _shifted(sums @ _UNITS_OF_SLICES, unit),
+            squares + small_squares + _shifted(_UNITS_OF_SLICES @ dots @ _UNITS_OF_SLICES, 2 * unit),
         )
 
     def _slice(self, block: Floats, exponent: int) -> Floats:
-        """Return rows of ones, of the first slice, of the last and of the second, filled up with zeros."""
+        """Return rows of the first, the second and the last slices, filled up with zeros."""
         size = block.size
         width = -(-size // _ROW) * _ROW
         if self._slices.shape[1] < width:
-            self._slices = np.ones((4, width))
+            self._slices = np.empty((3, width))
         found = self._slices[:, :width]
-        found[1:, size:] = 0.0
-        _, first, last, second = found[:, :size]
-        np.subtract(first, self._add_sigma(block, exponent - 22, first), out=first)
-        np.subtract(block, first, out=last)
-        np.subtract(second, self._add_sigma(last, exponent - 45, second), out=second)
-        np.subtract(last, second, out=last)
+        found[:, size:] = 0.0
+        first, second, last = found[:, :size]
+        np.multiply(block, math.ldexp(1.0, 22 - exponent), out=last)
+        for part in (first, second):
+            np.rint(last, out=part)
+            np.subtract(last, part, out=last)
+            np.multiply(last, 2.0**23, out=last)
         return found
-
-    def _add_sigma(self, values: Floats, exponent: int, out: Floats) -> float:
-        """Return sigma, which is added: that rounds values to multiples of 2^exponent."""
-        sigma = math.ldexp(1.5, exponent + 52)
-        np.add(values, sigma, out=out)
-        return sigma
 
     def _smaller(self, block: Floats, exponent: int, signed: bool) -> NDArray[np.intp]:
         """Return the places of the values below 2^exponent in size."""

@@ -28,14 +28,14 @@ def neighbour(value, place=-1):
 def test_sums_take_as_many_passes_whatever_the_size_of_one_record(value, place):
     counts = []
     for x in (NORMAL, neighbour(value, place)):
-        # it takes slices of an array
+        # what is smaller is added apart
         with mock.patch.object(
-            BlockSums, "_add_sigma", autospec=True, side_effect=BlockSums._add_sigma
+            BlockSums, "_smaller", autospec=True, side_effect=BlockSums._smaller
         ) as passes:
             aggregate_of(x, capacity=RANKS)
             loss_query(np.abs(x)).stats(RANKS)
         counts.append([call.args[1].size for call in passes.mock_calls])
-    assert counts[0] == counts[1] == [N] * 3
+    assert counts[0] == counts[1] == [N] * 2
 
 
 @loop_over("value", SIZES[:4])
