@@ -127,16 +127,11 @@ class LevelSums:
 
     def __init__(self) -> None:
         self._first, self._sums = 0, np.zeros((3, 0), dtype=np.int64)
-        self._buffers = np.empty((2, 0), dtype=np.int64)
+        self._buffers = np.empty((2, BLOCK), dtype=np.int64)
 
     def add(self, block: Floats) -> None:
         """Count the values of one more block."""
-        size = block.size
-        if size > BLOCK:
-            raise ValueError("Longer blocks would lose bits.")
-        if self._buffers.shape[1] < size:
-            self._buffers = np.empty((2, size), dtype=np.int64)
-        numbers, parts = self._buffers[:, :size]
+        numbers, parts = self._buffers[:, : block.size]  # longer blocks, which would lose bits, do not fit
         bits = np.ascontiguousarray(block).view(np.int64)
         np.right_shift(bits, LEVEL_BITS, out=numbers)
         first = int(numbers.min())
@@ -253,14 +248,8 @@ class BlockSums:
     """
 
     def __init__(self) -> None:
-        self._rest = self._sizes = np.empty(0)
-        self._slices = np.empty((3, 0))
+        self._rows = np.empty((4, BLOCK))
         self._usual = 0.0  # the size of most values of an earlier block
-
-    def _grow(self, size: int) -> None:
-        """Make buffers that are long enough."""
-        if self._sizes.size < size:
-            self._rest, self._sizes = np.empty((2, size))
 
     def total(self, block: Floats, largest: float, *, signed: bool = True) -> int:
         """Return the sum of a block, in units of 2**-1074.
@@ -276,13 +265,12 @@ class BlockSums:
         """
         if largest == 0.0:
             return 0
-        self._grow(block.size)
         block, largest, far = self._without_far(block, largest)
         total = _sum_one_by_one(far)
         if largest >= _HUGE:
             return _sum_one_by_one(block) + total
         lowest = max(math.frexp(largest)[1] - _SUM_BITS, -UNIT_BITS)
-        sigma, rest = math.ldexp(1.5, lowest + 52), self._rest[: block.size]
+        sigma, rest = math.ldexp(1.5, lowest + 52), self._rows[1, : block.size]
         np.add(block, sigma, out=rest)
         whole = int(np.add.reduce(rest.view(np.int64))) - block.size * int(np.float64(sigma).view(np.int64))
         total += ((whole + (1 << 63)) % (1 << 64) - (1 << 63)) << (lowest + UNIT_BITS)
@@ -296,7 +284,6 @@ class BlockSums:
 
     def moments(self, block: Floats, largest: float) -> tuple[int, int]:
         """Return the sum of a block and that of its squares, in units of 2**-1074 and 2**-2148."""
-        self._grow(block.size)
         block, largest, far = self._without_far(block, largest)
         exponent = math.frexp(largest)[1]  # the smallest e with largest < 2^e
         if exponent < _LEAST_EXPONENT:
@@ -319,10 +306,7 @@ class BlockSums:
     def _slice(self, block: Floats, exponent: int) -> Floats:
         """Return rows of the first, the second and the last slices, filled up with zeros."""
         size = block.size
-        width = -(-size // _ROW) * _ROW
-        if self._slices.shape[1] < width:
-            self._slices = np.empty((3, width))
-        found = self._slices[:, :width]
+        found = self._rows[1:, : -(-size // _ROW) * _ROW]
         found[:, size:] = 0.0
         first, second, last = found[:, :size]
         np.multiply(block, math.ldexp(1.0, 22 - exponent), out=last)
@@ -334,7 +318,7 @@ class BlockSums:
 
     def _smaller(self, block: Floats, exponent: int, signed: bool) -> NDArray[np.intp]:
         """Return the places of the values below 2^exponent in size."""
-        sizes = np.abs(block, out=self._sizes[: block.size]) if signed else block
+        sizes = np.abs(block, out=self._rows[0, : block.size]) if signed else block
         return (sizes < math.ldexp(1.0, exponent)).nonzero()[0]
 
     def _without_far(self, block: Floats, largest: float) -> tuple[Floats, float, Floats]:
