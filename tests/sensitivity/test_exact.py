@@ -81,6 +81,12 @@ def test_a_full_block_of_nearly_equal_values_loses_no_bit(exponent):
         assert_exact(sign * np.ldexp(1 - rng.integers(0, 2**40, BLOCK) * 2.0**-53, exponent))
 
 
+def test_the_last_bit_of_values_of_neighbouring_sizes_is_not_lost():
+    # which of them are cut into slices is told by their size, to a bit
+    sizes = np.repeat(np.arange(-24.0, 0.0), 41)
+    assert_exact(np.ldexp(1 - 2.0**-53, sizes.astype(int)))
+
+
 def test_strided_and_empty_arrays_are_summed_too():
     assert_exact(mixed_array(1000, seed=3)[::-3])
     assert_exact(np.empty(0))
