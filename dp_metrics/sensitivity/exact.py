@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from itertools import repeat
 from typing import Self, TypeAlias
 
@@ -248,8 +248,15 @@ class BlockSums:
     """
 
     def __init__(self) -> None:
-        self._rows = np.empty((4, BLOCK))
         self._usual = 0.0  # the size of most values of an earlier block
+
+    @cached_property
+    def _buffers(self) -> Floats:
+        return np.empty((2, BLOCK))
+
+    @cached_property
+    def _slices(self) -> Floats:
+        return np.empty((3, BLOCK))
 
     def total(self, block: Floats, largest: float, *, signed: bool = True) -> int:
         """Return the sum of a block, in units of 2**-1074.
@@ -270,7 +277,7 @@ class BlockSums:
         if largest >= _HUGE:
             return _sum_one_by_one(block) + total
         lowest = max(math.frexp(largest)[1] - _SUM_BITS, -UNIT_BITS)
-        sigma, rest = math.ldexp(1.5, lowest + 52), self._rows[1, : block.size]
+        sigma, rest = math.ldexp(1.5, lowest + 52), self._buffers[1, : block.size]
         np.add(block, sigma, out=rest)
         whole = int(np.add.reduce(rest.view(np.int64))) - block.size * int(np.float64(sigma).view(np.int64))
         total += ((whole + (1 << 63)) % (1 << 64) - (1 << 63)) << (lowest + UNIT_BITS)
@@ -306,7 +313,7 @@ class BlockSums:
     def _slice(self, block: Floats, exponent: int) -> Floats:
         """Return rows of the first, the second and the last slices, filled up with zeros."""
         size = block.size
-        found = self._rows[1:, : -(-size // _ROW) * _ROW]
+        found = self._slices[:, : -(-size // _ROW) * _ROW]
         found[:, size:] = 0.0
         first, second, last = found[:, :size]
         np.multiply(block, math.ldexp(1.0, 22 - exponent), out=last)
@@ -318,7 +325,7 @@ class BlockSums:
 
     def _smaller(self, block: Floats, exponent: int, signed: bool) -> NDArray[np.intp]:
         """Return the places of the values below 2^exponent in size."""
-        sizes = np.abs(block, out=self._rows[0, : block.size]) if signed else block
+        sizes = np.abs(block, out=self._buffers[0, : block.size]) if signed else block
         return (sizes < math.ldexp(1.0, exponent)).nonzero()[0]
 
     def _without_far(self, block: Floats, largest: float) -> tuple[Floats, float, Floats]:
