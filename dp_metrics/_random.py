@@ -185,11 +185,12 @@ def _is_later(entropy: Entropy, epsilon: Fraction, middle: int, stair: int) -> b
     """Return True with probability stair / (stair + middle (e^epsilon - 1)), exactly."""
     uniform, bits = LazyUniform(entropy), 64
     while True:
-        lower, upper = _exp_bounds(epsilon, bits)
+        # of a huge power a lower bound is enough
+        lower, upper = exp_bounds(min(epsilon, Fraction(bits)), 10 + bits // 3)
         first, limit = uniform.prefix(bits), stair << bits
         if first * _weight(stair, middle, lower) >= limit * lower.denominator:
             return False
-        if upper is not None and (first + 1) * _weight(stair, middle, upper) <= limit * upper.denominator:
+        if epsilon <= bits and (first + 1) * _weight(stair, middle, upper) <= limit * upper.denominator:
             return True
         bits *= 2
 
@@ -200,17 +201,14 @@ def _weight(stair: int, middle: int, power: Fraction) -> int:
 
 
 @lru_cache(maxsize=256)
-def _exp_bounds(exponent: Fraction, bits: int) -> tuple[Fraction, Fraction | None]:
-    """Return rational numbers around e^exponent, for a positive exponent, that are closer with more bits.
+def exp_bounds(exponent: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+    """Return rational numbers around e^exponent, for a positive exponent, that are closer with more digits.
 
-    There is no upper one while the exponent exceeds the number of bits. `Decimal.exp` is correctly rounded,
-    to the nearest, so the decimals before and after its result are bounds.
+    `Decimal.exp` is correctly rounded, to the nearest, so the decimals before and after its result are
+    bounds.
     """
-    digits = 10 + bits // 3
     down = Context(prec=digits, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
     up = Context(prec=digits, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
-    if exponent > bits:
-        return Fraction(down.next_minus(down.exp(Decimal(bits)))), None
     ends = Decimal(exponent.numerator), Decimal(exponent.denominator)
     lower, upper = down.exp(down.divide(*ends)), up.exp(up.divide(*ends))
     return Fraction(down.next_minus(lower)), Fraction(up.next_plus(upper))

@@ -4,16 +4,18 @@ From Coquelicot Require Import Rcomplements.
 From Interval Require Import Tactic.
 Open Scope R_scope.
 
-(** The program's steps: the share eps2 rounded down to [d]; exp(-d) correctly rounded to [e], by at most half
-    a unit; one unit up; a float that is no less; at most 1. What comes out is at least exp(-eps2). *)
+(** The program's steps: the share eps2 rounded down to [d]; exp(d) correctly rounded to [e], by at most half a
+    unit; one unit down, which leaves a positive number; a float that is no less than its inverse; at most 1.
+    What comes out is at least exp(-eps2). *)
 Theorem ratio_rounded_up (share d e unit ratio : R) : 0 <= share -> d <= share ->
-  Rabs (e - exp (- d)) <= unit / 2 -> e + unit <= ratio -> exp (- share) <= Rmin ratio 1.
+  Rabs (e - exp d) <= unit / 2 -> 0 < e - unit -> / (e - unit) <= ratio -> exp (- share) <= Rmin ratio 1.
 Proof.
-  intros pos down near up. apply Rabs_le_between in near.
+  intros pos down near left0 up. apply Rabs_le_between in near.
   assert (unit0 : 0 <= unit) by lra.
   apply Rmin_glb.
-  - apply Rle_trans with (exp (- d)); [|lra].
-    destruct (Rle_lt_or_eq_dec d share down) as [lt | ->]; [left; apply exp_increasing; lra | lra].
+  - apply Rle_trans with (exp (- d)).
+    + destruct (Rle_lt_or_eq_dec d share down) as [lt | ->]; [left; apply exp_increasing; lra | lra].
+    + rewrite exp_Ropp. apply Rle_trans with (/ (e - unit)); [apply Rinv_le_contravar|]; lra.
   - rewrite <- exp_0. destruct pos as [lt | <-]; [left; apply exp_increasing; lra | rewrite Ropp_0; lra].
 Qed.
 

@@ -12,7 +12,6 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cache, lru_cache, partial
 from itertools import accumulate
@@ -20,7 +19,7 @@ from operator import mul
 
 import numpy as np
 
-from dp_metrics._random import Entropy, LazyUniform
+from dp_metrics._random import Entropy, LazyUniform, exp_bounds
 from dp_metrics.inputs.options import (
     MAX_FLOAT,
     Epsilon,
@@ -41,6 +40,7 @@ from dp_metrics.mechanisms._laws import (
     nearest_index,
     run_edges,
 )
+from dp_metrics.sensitivity.exact import rounded
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
 TAIL = 3
@@ -262,20 +262,12 @@ def largest_ratio(share: Fraction) -> float:
 
     Notes
     -----
-    The 60-digit decimal below is an upper bound of exp(-share): the share is rounded down, and `exp`, which
-    is correctly rounded, is followed by one step up. So the result is either the smallest such float or,
-    if exp(-share) were within 1e-59 of a float, the one after it.
+    With 60 digits the bound is so close that the result is the smallest such float or, if exp(-share) were
+    within 1e-57 of a float, the one after it. At 800 already exp(-share) is below every positive float.
     """
-    down = Context(prec=60, rounding=ROUND_FLOOR, Emin=-(10**9), traps=[])
-    exponent = down.divide(Decimal(share.numerator), Decimal(share.denominator))
-    # the result is below every positive float, and Decimal's exp would underflow in the end
-    if exponent > 800:
-        return math.ulp(0.0)
-    up = Context(prec=60, rounding=ROUND_CEILING, Emin=-(10**9), traps=[])
-    # a minus rounds to the digits of the caller's own context, whose traps a float would meet
-    bound = up.next_plus(up.exp(exponent.copy_negate()))
-    ratio = float(bound)
-    if Decimal.from_float(ratio) < bound:
+    lower, _ = exp_bounds(min(share, Fraction(800)), 60)
+    ratio = rounded(1 / lower)
+    if Fraction(ratio) < 1 / lower:
         ratio = math.nextafter(ratio, math.inf)
     return min(ratio, 1.0)
 

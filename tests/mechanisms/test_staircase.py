@@ -61,17 +61,12 @@ def test_the_mean_noise_is_the_stated_share_of_laplace_noise():
     assert shares == pytest.approx(stated, abs=0.005)
 
 
-@given(st.fractions(Fraction(1, 10**9), Fraction(10**9), max_denominator=10**9), st.integers(64, 256))
-def test_bounds_of_the_exponential_enclose_it(exponent, bits):
-    lower, upper = _random._exp_bounds(exponent, bits)
-    if exponent > bits:
-        assert upper is None
-        assert lower < Fraction(math.e) ** bits * 2
-        return
-    further = 4 * bits
-    inner_lower, inner_upper = _random._exp_bounds(exponent, further)
+@given(st.fractions(Fraction(1, 10**9), Fraction(1000), max_denominator=10**9), st.integers(31, 95))
+def test_bounds_of_the_exponential_enclose_it(exponent, digits):
+    lower, upper = _random.exp_bounds(exponent, digits)
+    inner_lower, inner_upper = _random.exp_bounds(exponent, 4 * digits)
     assert lower < inner_lower < inner_upper < upper
-    assert (upper - lower) * 2**bits < upper
+    assert (upper - lower) * 10**digits < 40 * (1 + exponent) * upper
     if exponent < 600:
         assert float(lower) == pytest.approx(math.exp(exponent), rel=1e-12)
 
@@ -79,8 +74,7 @@ def test_bounds_of_the_exponential_enclose_it(exponent, bits):
 @loop_over("epsilon", [Fraction(1, 3), Fraction(2), Fraction(9)])
 def test_the_stair_is_chosen_with_its_probability_to_the_last_bit(epsilon):
     """The first 64 bits of the uniform number decide, but for those of the probability itself."""
-    lower, upper = _random._exp_bounds(epsilon, 512)
-    assert upper is not None
+    lower, upper = _random.exp_bounds(epsilon, 180)
     for middle, stair in ((1, 2), (5, 8), (2**20 - 1, 2**22)):
         ends = [stair / (stair + middle * (end - 1)) for end in (upper, lower)]
         first, again = (math.floor(end * 2**64) for end in ends)
@@ -91,6 +85,11 @@ def test_the_stair_is_chosen_with_its_probability_to_the_last_bit(epsilon):
             assert uniform.words.call_count == 1
         assert _random._is_later(Words([first, 0]), epsilon, middle, stair)
         assert not _random._is_later(Words([first, 2**64 - 1]), epsilon, middle, stair)
+
+
+def test_a_power_larger_than_can_be_told_is_never_taken_for_a_smaller_one():
+    # with 64 bits no more than e^64 is known, of which the stair would be the likelier choice
+    assert not _random._is_later(Words([0, 1]), Fraction(10**6), 1, 2**30)
 
 
 @loop_over("half", [1, 2, 3])
