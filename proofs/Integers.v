@@ -25,7 +25,7 @@ Definition int_weight (is_up : bool) (i : nat) : Z :=
 Fixpoint int_before (is_up : bool) (r : nat) : Z :=
   match r with O => 0 | S r => int_before is_up r + Z.of_nat (counts r) * int_weight is_up r end.
 
-(** [_is_below] and [_exact_h]; [tail] / ([tail] + p) is H at the peak. *)
+(** [_is_below] and [_exact_reached]; [tail] / ([tail] + p) is H at the peak. *)
 Definition int_level (is_up : bool) (r m : nat) : Z := (int_before is_up r + Z.of_nat m * int_weight is_up r)%Z.
 Definition int_peak : Z := (256 * one)%Z.
 Definition int_h (is_up : bool) (level : Z) : Z :=
@@ -118,7 +118,7 @@ Proof.
   apply side_plus; auto. rewrite Z.mul_comm. apply side_scaled; [lia | apply weight_side].
 Qed.
 
-(** [_exact_h] rounds H of a whole number of 2^-bits down or up. *)
+(** [_exact_reached] rounds H of a whole number of 2^-bits down or up. *)
 Lemma h_side is_up level : (0 <= level)%Z ->
   side is_up (int_h is_up level) (H p tail (IZR level / IZR int_peak) * IZR one).
 Proof.

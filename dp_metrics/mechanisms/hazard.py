@@ -49,6 +49,7 @@ TAIL = 3
 PEAK = 256
 """z0, where the density of H peaks, in grid cells: one resolution."""
 
+_BITS_OF_LAW = 1280  # the smallest probabilities that floats hold have many of them
 _FEW_RANKS = 1024  # the hazard ratios of so few are kept: 16 kB at most
 
 
@@ -167,13 +168,9 @@ class HazardLaw(GridLaw):
         Lambda and H(Lambda) lie in brackets whose width shrinks with the bits; U equals no fixed number with
         probability 1, so the comparison ends.
         """
-        run, bits = bisect_right(self.edges, number) - 1, 128
-        cells = number - int(self.edges[run]) + 1
+        bits = 128
         while True:
-            ends = []
-            for up in (False, True):
-                weights, sums = exact_runs(bits, up)
-                ends.append(self._exact_h(sums[run] + cells * weights[run], bits, up))
+            ends = [self._exact_reached(number, exact_runs(bits, up), bits, up) for up in (False, True)]
             u = uniform.prefix(bits)  # U lies in [u, u + 1)
             if u + 1 <= ends[0]:
                 return True
@@ -191,8 +188,11 @@ class HazardLaw(GridLaw):
         weights = falling[:0:-1] + rising[:-1]
         return weights, [*accumulate(map(mul, self.counts.tolist(), weights), initial=0)]
 
-    def _exact_h(self, hazard: int, bits: int, up: bool) -> int:
-        """Return H(hazard), rounded up or down."""
+    def _exact_reached(self, number: int, runs: tuple[list[int], list[int]], bits: int, up: bool) -> int:
+        """Return H(Lambda_number), rounded up or down."""
+        weights, sums = runs
+        run = bisect_right(self.edges, number) - 1
+        hazard = sums[run] + (number - int(self.edges[run]) + 1) * weights[run]
         a, peak = self.below, PEAK << bits
         if hazard <= peak:
             numerator, denominator = a.numerator * hazard**self.power, a.denominator * peak**self.power
@@ -207,29 +207,23 @@ class HazardLaw(GridLaw):
 
     def _hazard(self, indices: Integers) -> Floats:
         """Return Lambda_k."""
-        run = self._run(indices)
+        run = np.clip(np.searchsorted(self.edges, indices, side="right") - 1, 0, self._weights.size - 1)
         return self._before[run] + (indices - self.edges[run] + 1) * self._weights[run]
 
-    def _run(self, indices: Integers) -> Integers:
-        run = np.searchsorted(self.edges, indices, side="right") - 1
-        return np.clip(run, 0, self._weights.size - 1)
-
-    @own_error_state
     def log_probabilities(self, indices: Integers) -> Floats:
-        """Return the logarithm of the probability of each output, to nearly the precision of floats."""
-        inside = np.minimum(indices, self.grid.last - 1)
-        hazard, term = self._hazard(inside), self._weights[self._run(inside)]
-        # hazard - term would cancel where the term is nearly all of the hazard
-        a, x, before = float(self.below), hazard / PEAK, self._hazard(inside - 1) / PEAK
-        # the logarithm of Lambda_(k-1) / Lambda_k, from whichever of the two floats is the smaller part
-        small, large = np.log(before / x), np.log1p(-np.minimum(term / hazard, 1.0))
-        shrinking = np.where(before < x / 2, small, large)
-        low = math.log(a) + self.power * np.log(x) + np.log(-np.expm1(self.power * shrinking))
-        high = math.log(1 - a) - TAIL * np.log(before) + np.log(-np.expm1(TAIL * shrinking))
-        across = np.log(1 - (1 - a) * x**-TAIL - a * before**self.power)
-        none = np.where(x <= 1, np.log1p(-a * x**self.power), math.log(1 - a) - TAIL * np.log(x))
-        logs = np.where(x <= 1, low, np.where(before >= 1, high, across))
-        return np.where(indices >= self.grid.last, none, logs)
+        """Return the logarithm of the probability of each output, to about 1e-12."""
+        runs = self._exact_runs(_BITS_OF_LAW, up=False)
+
+        def reached(number: int) -> int:
+            if number < self.grid.first:
+                return 0
+            if number >= self.grid.last:
+                return 1 << _BITS_OF_LAW
+            return self._exact_reached(number, runs, _BITS_OF_LAW, up=False)
+
+        masses = [reached(number) - reached(number - 1) for number in indices.tolist()]
+        unit = math.log(2) * _BITS_OF_LAW
+        return np.array([math.log(mass) - unit if mass > 0 else -math.inf for mass in masses])
 
     def _cdf_inside(self, indices: Integers) -> Floats:
         x = self._hazard(indices) / PEAK
