@@ -378,7 +378,7 @@ Pairs: TypeAlias = tuple[Floats, Floats]
 """Exact sums of two floats, the first of which is the sum rounded."""
 
 
-_SLACK = 1024  # values to collect before the next partial selection, at least
+_SLACK = 1024  # values to look at before the first partial selection, at least
 
 
 class Largest:
@@ -394,39 +394,27 @@ class Largest:
 
     def __init__(self, capacity: int, sign: int = 1) -> None:
         self._capacity, self._sign = capacity, sign
-        self._parts = [np.empty(0)]
-        self._held = 0
-        self._threshold = -np.inf
+        self._held, self._threshold = np.empty(0), -np.inf
 
     def add(self, values: Floats, extreme: float) -> None:
         """Look at values; `extreme` is the largest of them, or the smallest."""
         if self._capacity == 0 or not self._sign * extreme > self._threshold:
             return  # values at the threshold are already held `capacity` times over
-        if self._threshold == -np.inf:  # a few values tell which of the others may be among the largest
-            few = 2 * self._capacity + _SLACK
-            self._hold(values[:few])
-            values = values[few:]
-        beyond = values > self._threshold if self._sign == 1 else values < -self._threshold
-        self._hold(values[beyond.nonzero()])  # places are found faster than a mask is applied
-
-    def _hold(self, values: Floats) -> None:
-        self._parts.append(self._sign * values)
-        self._held += values.size
-        if self._held >= 2 * self._capacity + _SLACK:
-            self._shrink()
-
-    def _shrink(self) -> None:
-        held = np.concatenate(self._parts)
-        if held.size > self._capacity:
-            held = np.partition(held, held.size - self._capacity)[-self._capacity :]
-            self._threshold = held.min()
-        self._parts, self._held = [held], held.size
+        # a few values tell which of the others may be among the largest
+        few = 2 * self._capacity + _SLACK if self._threshold == -np.inf else 0
+        for part in (values[:few], values[few:]):
+            beyond = part > self._threshold if self._sign == 1 else part < -self._threshold
+            # places are found faster than a mask is applied
+            held = np.concatenate([self._held, self._sign * part[beyond.nonzero()]])
+            if held.size > self._capacity:
+                held = np.partition(held, -self._capacity)[-self._capacity :]
+                self._threshold = held.min()
+            self._held = held
 
     def in_order(self) -> Floats:
         """Return what is kept, the most extreme first."""
-        self._shrink()
         # adding 0 leaves no negative zero, so that merges agree to the bit
-        return self._sign * np.sort(self._parts[0])[::-1] + 0.0
+        return self._sign * np.sort(self._held)[::-1] + 0.0
 
 
 def largest_of_both(a: Floats, b: Floats, capacity: int) -> Floats:
