@@ -400,7 +400,6 @@ _MOST_COUNT = 1 << 50  # floats tell larger numbers apart no more
 _MOST_RECORDS = 1e8  # from here on noise matters little, and laws of counts take long
 _SIZES = 64  # so many numbers of records at a time: see `_binomial_laws`
 _CLOSE = 1e-12
-_NEARBY = 0.1  # standard deviations, within which a limit is of that by the normal approximation
 _MOST_STEPS = 2000  # more than the square of the halvings, within which the search always ends
 _TINIEST, _NEARLY_SURE = 1e-250, 1 - 1e-15  # of which the normal quantiles are finite
 _OF_BOX = 0.2  # part of the miss that is for the noise, where counts are large
@@ -810,8 +809,7 @@ def _lower_limit(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> float:
     of_a, both, of_all = ratio.moments
     added = of_a - 2 * rho * both + rho**2 * of_all
     some = np.maximum(sizes, 1)
-    deviations = np.sqrt(sizes * abs(rho * (1 - rho)) + added) / some
-    near = rho + s / some + wanted * deviations
+    near = rho + (s + wanted * np.sqrt(sizes * abs(rho * (1 - rho)) + added)) / some
 
     def limit(place: int, high: float) -> float:
         """Return the largest p up to `high` with F_N(p) <= goal, or less by _CLOSE, of the N in a place.
@@ -827,12 +825,7 @@ def _lower_limit(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> float:
             return 0.0
         if beyond(high) <= 0.0:
             return high
-        low = 0.0
-        for away in (-_NEARBY, _NEARBY):
-            p = float(near[place] + away * deviations[place])
-            if low < p < high:
-                low, high = (low, p) if beyond(p) > 0.0 else (p, high)
-        root = float(brentq(beyond, low, high, xtol=_CLOSE / 4, maxiter=_MOST_STEPS))
+        root = float(brentq(beyond, 0.0, high, xtol=_CLOSE / 4, maxiter=_MOST_STEPS))
         return max(root - _CLOSE / 2, 0.0)
 
     lower = limit(int(np.argmin(near)), 1.0)
@@ -886,7 +879,7 @@ def _binomial_laws(sizes: Integers, p: float) -> tuple[Floats, Floats, Floats]:
     of_x = np.append(0.0, np.cumsum(np.log(big * p / x[1:])))
     of_rest = np.append(0.0, np.cumsum(np.log(np.maximum(rest[:-1], _TINIEST) / (big * (1 - p)))))
     of_x, of_rest = (np.exp(logs - logs.max()) for logs in (of_x, of_rest))
-    law = sliding_window_view(of_rest, x.size)[big - sizes]
+    law = of_rest[np.add.outer(big - sizes, np.arange(x.size))]
     law *= of_x
     return x, law, law.sum(axis=1)
 
