@@ -867,9 +867,7 @@ def _binomial_laws(sizes: Integers, p: float) -> tuple[Floats, Floats, Floats]:
 
     Sizes are no more than about 100 apart: else what the rows are made of may underflow.
     """
-    if p in (0.0, 1.0):
-        of_all = np.ones((sizes.size, 1))
-        return (p * sizes[:, np.newaxis]).astype(np.float64), of_all, of_all[:, 0]
+    p = min(max(p, _TINIEST), 1 - 2**-53)  # at the very ends a count has no other value, but for rounding
     big, variance = int(sizes[-1]), p * (1 - p)
     far = _EXPONENT / 3 + math.sqrt(_EXPONENT**2 / 9 + 2 * _EXPONENT * big * variance)
     first, last = max(math.floor(sizes[0] * p - far), 0), min(math.ceil(big * p + far), big)
