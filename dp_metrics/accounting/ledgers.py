@@ -21,7 +21,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import lru_cache
 from importlib import import_module
 from itertools import count
 from typing import Any, NoReturn
@@ -131,6 +130,7 @@ class StoredResults(tuple[StoredResult, ...]):
 
 
 _NO_ENTRY = (0,)
+_NOTHING = ("0x0/0x1", Fraction(0))
 
 
 @dataclass
@@ -143,15 +143,16 @@ class Session:
         The number of the last spend when it began.
     served : set of str
         The names of stored answers that were served since.
-    spent : Fraction, default=0
-        The sum of the spends that was last seen.
+    spent : tuple of str and Fraction, default=nothing
+        The sum of the spends that was last seen, as a ledger spells it, and as a number: a long one parses
+        slowly, and most often nobody else has spent.
     entry : tuple
         What the ledger records of the last of them, from its number on; the number 0 if there was none.
     """
 
     start: int
     served: set[str] = field(default_factory=set)
-    spent: Fraction = Fraction(0)
+    spent: tuple[str, Fraction] = _NOTHING
     entry: tuple[Any, ...] = _NO_ENTRY
 
 
@@ -167,7 +168,7 @@ def joined(identity: str, session: Session) -> Session:
     known = _SESSIONS.setdefault(identity, session)
     known.start = min(known.start, session.start)
     known.served |= session.served
-    latest = max(session, known, key=lambda one: (one.entry[0], one.spent))
+    latest = max(session, known, key=lambda one: (one.entry[0], one.spent[1]))
     known.spent, known.entry = latest.spent, latest.entry
     return known
 
@@ -284,10 +285,11 @@ class Ledger:
                 row = (number, claim.is_named, claim.question)
                 db.execute("INSERT INTO releases (spend, is_named, question) VALUES (?, ?, ?)", row)
             spent += epsilon
-            db.execute("UPDATE budget SET spent = ?", (_spelled(spent),))
+            text = _spelled(spent)
+            db.execute("UPDATE budget SET spent = ?", (text,))
             last = self._entry(db)
             db.execute("COMMIT")
-            self._session.spent, self._session.entry = spent, last
+            self._session.spent, self._session.entry = (text, spent), last
         if claim is not None:
             claim.number = number
 
@@ -354,15 +356,17 @@ class Ledger:
         db.execute(f"PRAGMA user_version={_VERSION}")
         for table in (*_TABLES, _TABLE_OF_RELEASES):
             db.execute(table)
-        first = (secrets.token_hex(16), _spelled(self.total), _spelled(Fraction(0)))
+        first = (secrets.token_hex(16), _spelled(self.total), _NOTHING[0])
         db.execute("INSERT INTO budget VALUES (?, ?, ?)", first)
 
     def _budget(self, db: sqlite3.Connection) -> tuple[str, Fraction]:
         """Return the identity and the sum, if they agree with all that was seen before."""
         self._check_place()
         with self._parsing():
-            [(identity, *texts)] = db.execute("SELECT identity, total, spent FROM budget")
-            total, spent = map(_number, texts)
+            [(identity, total_text, text)] = db.execute("SELECT identity, total, spent FROM budget")
+            total = _number(total_text)
+            session = getattr(self, "_session", None) or _SESSIONS.get(identity) or Session(0)
+            spent = session.spent[1] if text == session.spent[0] else _number(text)
         if self._identity not in (None, identity):
             self._fail(ValueError, "was replaced: it is not the file that this accountant opened")
         if total != self.total:
@@ -371,16 +375,15 @@ class Ledger:
             self._fail(ValueError, f"was created with a total {differs}; pass the same total")
         if not 0 <= spent <= total:
             self._fail(ValueError, _DAMAGED)
-        session = getattr(self, "_session", None) or _SESSIONS.get(identity) or Session(0)
         last = self._entry(db)
         is_there = session.entry == last or session.entry == self._entry(db, session.entry[0])
-        if spent < session.spent or not is_there:
+        if spent < session.spent[1] or not is_there:
             self._fail(
                 ValueError,
                 "was rolled back or edited, or is a copy: it does not record all that this process has seen "
                 "of it; put back its latest copy, and its -wal if there was one",
             )
-        session.spent, session.entry = spent, last
+        session.spent, session.entry = (text, spent), last
         return identity, spent
 
     def _entry(self, db: sqlite3.Connection, number: int = (1 << 63) - 1) -> tuple[Any, ...]:
@@ -417,13 +420,13 @@ class Ledger:
             raise TypeError(reason) from TypeError(reason)
         one = self._session
         # a Fraction would be pickled as a decimal, and Python refuses to convert long ones
-        session, total = (one.start, set(one.served), _spelled(one.spent), one.entry), _spelled(self.total)
+        session, total = (one.start, set(one.served), one.spent[0], one.entry), _spelled(self.total)
         return {"total": total, "path": self.path, "_identity": self._identity, "_session": session}
 
     def __setstate__(self, state: ByName) -> None:
         start, served, spent, entry = state["_session"]
         with _LOCK:
-            session = joined(state["_identity"], Session(start, served, _number(spent), entry))
+            session = joined(state["_identity"], Session(start, served, (spent, _number(spent)), entry))
         self.__dict__.update(state, total=_number(state["total"]), _session=session)
 
     def _create_or_continue(self) -> None:
@@ -616,6 +619,5 @@ def _spelled(number: Fraction) -> str:
     return f"{number.numerator:#x}/{number.denominator:#x}"
 
 
-@lru_cache  # a long one parses slowly, and most often nobody else has spent
 def _number(text: str) -> Fraction:
     return Fraction(*(int(part, 0) for part in str.split(text, "/")))  # base 0: decimals are read too
