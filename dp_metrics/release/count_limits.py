@@ -274,14 +274,13 @@ def quick_ratio_limits(
 
     Notes
     -----
-    Chance moves a as the share of so many records.
+    Chance moves a as the share of so many records. Of none any share is likely, as there is noise.
     """
     # a count below 0 would make no share likely
     a, others = np.maximum(a, 0.0), np.maximum(total - a, 0.0)
     total = a + others
     share = a, total, noise, lambda p: total * p * (1 - p)
-    lower, upper = quotient_limits((share, share), miss)
-    return np.where(total > 0, lower, 0.0), np.where(total > 0, upper, 1.0)
+    return quotient_limits((share, share), miss)
 
 
 Quotient: TypeAlias = "tuple[Any, Any, tuple[Any, Any, Any], Callable[[Floats], Any]]"

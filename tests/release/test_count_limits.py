@@ -26,6 +26,7 @@ from dp_metrics.release.count_limits import (
     noise_limits,
     noisy_binomial_limits,
     noisy_mean_limits,
+    quick_ratio_limits,
     ratio_limits,
 )
 
@@ -217,6 +218,13 @@ def test_what_blocks_tell_of_an_order_is_never_too_little(p, rho, s, size, rest)
 def test_a_public_number_of_records_helps():
     known, unknown = (ratio_limits(noisy(30, 20, n=n), EACH) for n in (40, None))
     assert unknown[0] < known[0] < known[1] < unknown[1]
+
+
+@loop_over(("variance", "miss"), product([1e-250, 1.0, 1e20], [1e-6, 0.499]))
+def test_of_no_records_any_share_is_likely(variance, miss):
+    for noise in ((variance, variance, 2 * variance), (variance, 0.0, 0.0)):
+        limits = quick_ratio_limits(np.array([0.0, -3.0, -3.0]), np.array([0.0, -5.0, -3.0]), noise, miss)
+        np.testing.assert_array_equal(limits, [[0.0] * 3, [1.0] * 3])
 
 
 @loop_over(("rate", "cells"), product([0.05, 0.5, 3.0], [1, 3]))
