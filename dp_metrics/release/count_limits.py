@@ -55,7 +55,7 @@ def binomial_law(n: int, p: float) -> tuple[Floats, Floats]:
     probability at most 2 exp(-L). The probabilities of what is nearer are known up to a common factor.
     """
     x, law, total = _binomial_laws(np.array([n]), p)
-    return x.ravel(), law[0] / total
+    return x, law[0] / total
 
 
 def noisy_binomial_limits(count: int, n: int, rate: float, miss: float) -> Ends:
@@ -393,7 +393,6 @@ _OF_DROPPED = 1e-3  # part of a tiny miss that is for it
 _ROUNDING = 1e-12  # the probabilities of a table add up to 1 but for this
 _LARGEST_REACH = 5_000  # beyond, there are too many numbers of records to ask for
 _LARGEST_TABLE = 1 << 16  # beyond, at an epsilon of a thousandth, the laws of a page take too long
-_SURELY_LESS = 0.49  # than the probability of half of all noises in a table
 _FINEST_REACH = 512  # a table of noises to this reach on either side takes 8 MB; beyond, it has blocks
 _MOST_COUNT = 1 << 50  # floats tell larger numbers apart no more
 _MOST_RECORDS = 1e8  # from here on noise matters little, and laws of counts take long
@@ -644,8 +643,6 @@ def _noise_quantile(ratio: NoisyRatio, miss: float) -> float:
     t) is at most the miss. The limit is the next R of the table, so that it is a ratio of counts to the last
     bit.
     """
-    if ratio.a <= ratio.reach // _FINEST_REACH and miss < _SURELY_LESS:
-        return 0.0  # at least half of the noises leave nothing of a
     table = ratio.table()
     blocks = len(table.law) // 2
     goal, b = miss - ratio.dropped - _ROUNDING, max(ratio.b, 0)
