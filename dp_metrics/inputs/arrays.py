@@ -524,7 +524,7 @@ class Shape:
         """
         if self.n is not None:
             return self
-        unstated = replace(ArgumentShape(), columns=None, states_columns=False)
+        unstated = ArgumentShape(None, states_columns=False)
         return replace(self, arguments=tuple(x if x.states_columns else unstated for x in self.arguments))
 
 

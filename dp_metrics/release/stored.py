@@ -453,13 +453,9 @@ def summary_json(value: Any) -> str:
 def _plain_form(form: Any) -> Any:
     """Return a form in which shapes are dictionaries."""
     if isinstance(form, Shape):
-        kept = form.of_any_records().arguments
-        return {
-            "arguments": [[one.columns, one.states_columns, one.resolution] for one in kept],
-            "n": form.n,
-            "most_records": form.most_records,
-            "units": form.units,
-        }
+        kept = form.of_any_records()
+        columns = [[one.columns, one.states_columns, one.resolution] for one in kept.arguments]
+        return {**vars(kept), "arguments": columns}  # whose names are not kept
     if isinstance(form, Mapping):
         return {name: _plain_form(one) for name, one in form.items()}
     return form
@@ -467,11 +463,8 @@ def _plain_form(form: Any) -> Any:
 
 def read_shape(written: ByName) -> Shape:
     """Return the shape that a form holds."""
-    arguments = tuple(
-        ArgumentShape(columns, states, ArgumentShape.resolution if resolution is None else resolution)
-        for columns, states, resolution in written["arguments"]
-    )
-    return Shape(arguments, written["n"], written.get("most_records", 1), written.get("units", 1))
+    arguments = tuple(ArgumentShape(*one) for one in written["arguments"])
+    return Shape(**{**written, "arguments": arguments})
 
 
 def _written(result: AnyResult) -> ByName:
