@@ -58,6 +58,11 @@ def binomial_law(n: int, p: float) -> tuple[Floats, Floats]:
     return x, law[0] / total
 
 
+def _from_each_on(law: Array) -> Floats:
+    """Return the sum of all from each place on, and 0 beyond the last one."""
+    return np.append(np.cumsum(law[::-1])[::-1], 0.0)
+
+
 def noisy_binomial_limits(count: int, n: int, rate: float, miss: float) -> Ends:
     """Return the limits of p that a noisy count X + N gives, X binomial of n and p.
 
@@ -145,8 +150,7 @@ def noisy_mean_limits(law: GeometricLaw, released: float, n: int, miss: float) -
         """Return what the probability of a noisy sum of at least z cannot exceed."""
         x, probabilities = binomial_law(n, p)
         # the mean of max(B - u, 0) is a straight line between whole numbers, and below all likely ones
-        tails = np.cumsum(probabilities[::-1])[::-1]
-        excess = np.append(np.cumsum(tails[:0:-1])[::-1], 0.0)
+        excess = _from_each_on(_from_each_on(probabilities)[1:-1])
         room = math.sqrt(n * p * (1 - p) + float(mass @ noise**2)) * _ROOMS
         u = np.subtract.outer(z - room, noise)
         mean = np.interp(u, x, excess) + np.maximum(x[0] - u, 0.0)
@@ -784,8 +788,7 @@ def _lower_limit(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> float:
 
     def most(law: Array, part: float) -> int:
         """Return the noise of this law of blocks, around 0, that is exceeded with this part of the miss."""
-        at_least = np.append(np.cumsum(law[::-1])[::-1], 0.0)
-        blocks_beyond = int(np.argmax(at_least <= part * miss)) - law.size // 2 - 1
+        blocks_beyond = int(np.argmax(_from_each_on(law) <= part * miss)) - law.size // 2 - 1
         return table.width * blocks_beyond + 2 * table.slack
 
     # the noise is symmetric; as many numbers of records as a block is wide are asked for at a time
@@ -844,7 +847,7 @@ def _chance(table: NoiseTable, rho: float, s: float) -> Callable[[Integers, floa
     of_a, of_b = (1 - rho) * _FINE * places + (span + 1 - 1e-7), rho * _FINE * places
     cells = np.subtract.outer(of_a, of_b).astype(np.int64)  # above 0: rounded up
     law = np.bincount(cells.ravel(), table.law.ravel(), minlength=2 * span + 1)
-    tail = np.append(np.cumsum(law[::-1])[::-1], 0.0)
+    tail = _from_each_on(law)
     within = table.slack * size  # a combination exceeds that of middles by this at most
     fine = _FINE / width
 
