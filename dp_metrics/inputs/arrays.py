@@ -718,11 +718,10 @@ def check_groups(groups: ArrayLike | None) -> Codes | None:
         in_order[np.argsort(first)] = np.arange(first.size)
         return in_order[codes_of.reshape(-1)]
     numbers_of: dict[Any, int] = {}
-    ids = codes = None
+    ids, codes = exact(labels), None  # a time is the same person in any unit and type
     with suppress(Exception):  # ids may have a hash and an equality of their own
-        ids = exact(labels)  # a time is the same person in any unit and type
         codes = [numbers_of.setdefault(one, len(numbers_of)) for one in ids]
-    if any(map(_is_missing_id, ids if codes is None and ids is not None else numbers_of)):
+    if any(map(_is_missing_id, ids if codes is None else numbers_of)):
         raise ValueError(MISSING.format("groups"))
     if codes is None:
         raise ValueError("groups must be hashable labels.")
