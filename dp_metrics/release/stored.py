@@ -322,16 +322,18 @@ def as_plain(value: Any) -> Any:
 def question_json(call: Call, *, of_records: ByName | None = None, **settings: Any) -> str | None:
     """Return the question of a call as JSON; None if an option is of a type that cannot be written."""
     told = {} if of_records is None else {"records": dict(of_records)}
-    try:
-        asked = encoded({"kind": call.kind, **settings, **as_plain(call.public), **told})
-    except TypeError:
-        return None
+
+    def asked() -> Any:
+        return encoded({"kind": call.kind, **settings, **as_plain(call.public), **told})
+
     return written_json("question", asked)
 
 
-def written_json(what: str, content: Any) -> str:
-    """Return a question or an answer as JSON, which `content_of` reads."""
-    return json.dumps({"schema": _SCHEMA, "version": _VERSION, what: content})
+def written_json(what: str, content: Callable[[], Any]) -> str | None:
+    """Return a question or an answer as JSON, which `content_of` reads; None if it cannot be written."""
+    with suppress(TypeError):
+        return json.dumps({"schema": _SCHEMA, "version": _VERSION, what: content()})
+    return None
 
 
 def content_of(text: str, what: str) -> Any:
@@ -402,10 +404,10 @@ Each takes the question, the public form of the records with what else the resul
 
 def answer_json(kind: str, form: Any, results: Sequence[AnyResult]) -> str | None:
     """Return what was released as JSON; None if it cannot be written."""
-    try:
-        content = {"kind": kind, "form": encoded(_plain_form(form)), "results": [*map(_written, results)]}
-    except TypeError:
-        return None
+
+    def content() -> ByName:
+        return {"kind": kind, "form": encoded(_plain_form(form)), "results": [*map(_written, results)]}
+
     return written_json("answer", content)
 
 
@@ -425,16 +427,11 @@ def is_kept(budget: PrivacyAccountant, claim: Claim, written: Callable[[], tuple
 
 def search_json(best_score: float, best_params: ByName) -> str | None:
     """Return what a search has found as JSON; of a parameter that cannot be written its repr."""
-    params = {name: value if _can_be_written(value) else repr(value) for name, value in best_params.items()}
+    params = {
+        name: repr(value) if answer_json("value", value, []) is None else value
+        for name, value in best_params.items()
+    }
     return answer_json("search", {"best_score_": best_score, "best_params_": params}, [])
-
-
-def _can_be_written(value: Any) -> bool:
-    try:
-        encoded(value)
-    except TypeError:
-        return False
-    return True
 
 
 def summary_json(value: Any) -> str:
