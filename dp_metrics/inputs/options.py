@@ -180,10 +180,10 @@ def check_bounds(bounds: Any, *, may_be_open: bool = False) -> Range | None:
     if bounds is None:
         return None
     is_ordered = isinstance(bounds, tuple | list) or getattr(bounds, "ndim", 0) == 1
-    given = [*bounds] if is_ordered else []
-    if may_be_open and len(given) == 2 and (given[1] is None or as_real(given[1]) == math.inf):
+    given = [*bounds] if is_ordered and len(bounds) == 2 else [math.nan, math.nan]
+    if may_be_open and (given[1] is None or as_real(given[1]) == math.inf):
         given[1] = MAX_FLOAT
-    lower, upper = map(as_real, given) if len(given) == 2 else (math.nan, math.nan)
+    lower, upper = map(as_real, given)
     if not -math.inf < lower < upper < math.inf:
         raise ValueError("bounds must be None or a pair (lower, upper) of finite numbers with lower < upper.")
     return lower, upper
