@@ -518,8 +518,9 @@ def _silence() -> ExitStack:
         # an estimator may have filters of its own, and whoever records warnings does so in this function
         warnings.showwarning = _ignore
         nowhere = enter(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - the stack closes it
-        # an estimator may keep a standard stream from before the search
-        for stream in {id(s): s for s in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)}.values():
+        # an estimator may keep a standard stream from before the search; of one that comes twice the stack
+        # puts back last what was first
+        for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
             _replace(stream, "write", nowhere.write, effects)
         enter(redirect_stdout(nowhere))
         enter(redirect_stderr(nowhere))
