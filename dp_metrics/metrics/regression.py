@@ -107,7 +107,7 @@ class _Scores:
         of_parts = [part.limits(miss / len(result.parts)) for part in result.parts]
         k = len(of_parts) // 2
         ends = [*map(_score_limits, of_parts[:k], of_parts[k:])]
-        lower, upper = (_combined([end[side] for end in ends], self.output_weights) for side in (0, 1))
+        lower, upper = (_combined(of_each, self.output_weights) for of_each in zip(*ends, strict=True))
         is_missing = any(low <= -options.MAX_FLOAT for low, _ in ends)
         if is_missing and not isinstance(lower, np.ndarray):
             lower = -math.inf
@@ -117,10 +117,8 @@ class _Scores:
 def _score_limits(error: Limits, variance: Limits) -> tuple[float, float]:
     """Return limits of 1 - error / variance; where the variance is 0 that is 1 or 0 by definition."""
     may_vanish = variance.lower <= 0
-    lower = -options.MAX_FLOAT if may_vanish else max(1 - error.upper / variance.lower, -options.MAX_FLOAT)
-    if error.lower <= 0:
-        return lower, 1.0
-    upper = max(1 - error.lower / variance.upper if variance.upper > 0 else 0.0, -options.MAX_FLOAT)
+    lower = -options.MAX_FLOAT if may_vanish else r2_from_parts(error.upper, variance.lower)
+    upper = r2_from_parts(error.lower, variance.upper)
     return lower, max(upper, 0.0) if may_vanish else upper
 
 
