@@ -366,17 +366,17 @@ class Ratio:
         ratios = np.clip(ratios, 0.0, 1.0)  # rounding may have left the range; NaN stays
         if self.average is None:
             return ratios
-        weights = np.ones_like(ratios) if self.are_all else counts.true
-        return (weighted_mean(ratios, weights) - self.chance) / (1 - self.chance)
+        return self.mean(ratios, None if self.are_all else counts.true)
 
-    def mean(self, ratios: Floats) -> float:
-        """Return the result of these ratios, none of which is NaN, if it is their mean."""
-        return float((ratios.mean() - self.chance) / (1 - self.chance))
+    def mean(self, ratios: Floats, weights: Floats | None = None) -> float:
+        """Return the result of these ratios, if it is their mean; those that are NaN are left out."""
+        defined = ~np.isnan(ratios)
+        each = (np.ones_like(ratios) if weights is None else weights)[defined]
+        mean = float(np.average(ratios[defined], weights=each)) if each.sum() > 0 else 0.0
+        return (mean - self.chance) / (1 - self.chance)
 
     def rests_on(self, counts: Counts) -> Floats:
         """Return the number of records that each ratio is a share of."""
-        if self.is_share or (self._is_accuracy and self.kind != "specificity"):
-            return np.array([counts.n])
         a, b = self.parts(counts)
         return a / (2 if self.kind == "f1" else 1) + b
 
@@ -389,14 +389,6 @@ def sizes_of_labels(counts: Counts) -> Floats:
 def _dot(a: Floats, b: Floats) -> float:
     """Return the sum of the products: some machines round `a @ b` once, and others at every step."""
     return float((a * b).sum())
-
-
-def weighted_mean(values: Floats, weights: Floats) -> float:
-    """Return the weighted mean of the values that are not NaN; 0 if there is none."""
-    defined = ~np.isnan(values)
-    if not weights[defined].sum() > 0:
-        return 0.0
-    return float(np.average(values[defined], weights=weights[defined]))
 
 
 def matthews(counts: Counts) -> float:
