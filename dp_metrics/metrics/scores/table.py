@@ -132,25 +132,26 @@ class ScoreTable:
             return tables.few_records(added, smaller, True, noise.units)
         return tables.far_apart(*found) or self.coarse_note(counts)
 
-    def reach(self, counts: ScoreCounts) -> float:
-        """Return how far the order of the scores within bins may move the area either way.
+    def between(self, counts: ScoreCounts) -> tuple[float, float]:
+        """Return between which values the area lies by the counts, however scores lie in bins.
 
         If the result is the average precision, then that. Curves have the area below them.
         """
-        if self.formula is not formulas.average_precision:
-            return bands.half_of_tied(counts)
-        records = np.stack([counts.negative, counts.positive])
-        low, high = (bands.precision_slopes(records, is_upper=one)[0] for one in (False, True))
-        return (high - low) / 2
+        if self.formula is formulas.average_precision:
+            records = np.stack([counts.negative, counts.positive])
+            low, high = (bands.precision_slopes(records, is_upper=one)[0] for one in (False, True))
+            return low, high
+        area, half = formulas.area_under_roc(counts), bands.half_of_tied(counts)
+        return area - half, area + half
 
     def coarse_note(self, counts: ScoreCounts) -> str | None:
         """Return what to say where the bins are too coarse for that; None where they are fine enough."""
-        reach = self.reach(counts)
-        if reach <= _COARSE:
+        low, high = self.between(counts)
+        if high - low <= 2 * _COARSE:
             return None
         return (
             f"Bins too coarse: how scores lie within them may move the {_LIMITED.get(self.formula, 'area')} "
-            f"by {reach:.2f} either way. Take more bins, or public edges that are close together "
+            f"by {(high - low) / 2:.2f} either way. Take more bins, or public edges that are close together "
             "where scores lie."
         )
 
