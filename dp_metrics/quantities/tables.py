@@ -512,6 +512,12 @@ def saturated_counts(noisy: Any) -> Floats:
     return np.clip(numbers, -COUNT_LIMIT, COUNT_LIMIT).astype(np.float64)
 
 
+def quotients(x: Floats, y: Floats, undefined: Any = 0.0) -> Floats:
+    """Return x / y, and another number where y is not above 0."""
+    found: Floats = np.divide(x, y, out=np.full_like(x, undefined), where=y > 0)
+    return found
+
+
 def in_words(records: float) -> str:
     """Return a number of records as people write it."""
     return f"{records:,.0f}" if 100 <= records < 1e9 else f"{records:.3g}"

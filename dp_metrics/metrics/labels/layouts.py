@@ -19,6 +19,7 @@ from dp_metrics.quantities.tables import (
     check_cells,
     nearest_with_sum,
     plausible_counts,
+    quotients,
     saturated_counts,
 )
 
@@ -242,7 +243,7 @@ def matrix_shares(counts: Counts, others: Floats | None = None, *, normalize: st
         return matrix
     sums = _sums_of_matrix(matrix if others is None else others, normalize)
     total = sums if others is None else matrix + (sums - others)
-    return np.divide(matrix, total, out=np.zeros_like(matrix), where=total > 0)
+    return quotients(matrix, total)
 
 
 def parts_of_shares(counts: Counts, *, normalize: str) -> tuple[Floats, Floats]:
@@ -361,9 +362,8 @@ class Ratio:
     def __call__(self, counts: Counts) -> Any:
         """Return the result, one number unless there is no average."""
         right, others = self.parts(counts)
-        every, undefined = right + others, np.full_like(right, self.undefined)
-        ratios: Floats = np.divide(right, every, out=undefined, where=every > 0)
-        ratios = np.clip(ratios, 0.0, 1.0)  # rounding may have left the range; NaN stays
+        # rounding may have left the range; NaN stays
+        ratios = np.clip(quotients(right, right + others, self.undefined), 0.0, 1.0)
         if self.average is None:
             return ratios
         return self.mean(ratios, None if self.are_all else counts.true)

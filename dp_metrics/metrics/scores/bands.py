@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from dp_metrics.inputs.options import Codes, Floats
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, ENORMOUS
 from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, pooled_means
-from dp_metrics.quantities.tables import NoisyCounts, nearest_with_sum, saturated_counts
+from dp_metrics.quantities.tables import NoisyCounts, nearest_with_sum, quotients, saturated_counts
 from dp_metrics.release import count_limits
 from dp_metrics.release.count_limits import Ends, NoisyRatio, Quotient, quick_ratio_limits, quotient_limits
 from dp_metrics.release.released import POPULATION_NOTE, PopulationQuestion
@@ -317,18 +317,19 @@ def precisions_between(lower: RocCurve, upper: RocCurve, share: Ends) -> tuple[F
 
     The lower limit of a step is that of the least recall in it.
     """
-    low, high = share
     recall = np.union1d(lower.tpr, upper.tpr)
     start, edge = recall[:-1], np.searchsorted(lower.tpr, recall[1:])
-    found = low * start + (1.0 - low) * lower.fpr[edge]
-    worst = np.divide(low * start, found, out=np.full_like(start, low > 0), where=found > 0)
-    if not high > 0:
-        return recall, worst, np.zeros_like(worst)
-    negatives = (1.0 - high) / high * upper.fpr[:-1]
-    of_bins = np.where(negatives > 0, upper.tpr[1:] / (upper.tpr[1:] + negatives), 1.0)
+    worst = _precisions(share[0], start, lower.fpr[edge])
+    of_bins = _precisions(share[1], upper.tpr[1:], upper.fpr[:-1])
     middles = (start / 2 + recall[1:] / 2)[:, np.newaxis]
     is_meant = (lower.tpr[:-1] < middles) & (middles <= upper.tpr[1:])
     return recall, worst, np.where(is_meant, of_bins, 0.0).max(axis=1)
+
+
+def _precisions(share: float, recall: Floats, rate: Floats) -> Floats:
+    """Return the precisions of a share of positives; 1 where nobody is found, if there are positives."""
+    right = share * recall
+    return quotients(right, right + (1.0 - share) * rate, float(share > 0))
 
 
 _CALIBRATION = (
@@ -483,10 +484,8 @@ class BinnedCells:
 
     def means(self) -> Floats:
         """Return between which numbers the mean score of each bin lies, by the plausible counts."""
-        records, ends = self.sums(self.counts), self.range()
-        some = np.where(records > 0, records, 1.0)
-        means = [self.sums(self.counts * one) / some for one in (self.least, self.most)]
-        return np.where(records > 0, np.clip(means, *ends), ends)
+        sums, ends = np.array([self.sums(self.counts * one) for one in (self.least, self.most)]), self.range()
+        return np.clip(quotients(sums, self.sums(self.counts), ends), *ends)
 
     def gaps(self, scores: Floats) -> Quotient:
         """Return the noisy sums of labels minus these scores, over numbers of records.
@@ -704,7 +703,7 @@ def error_by_chance(records: Floats, positives: Floats, noise: Floats, n: float)
     Sums of fewer noises are a little smaller on average: where there is nothing but noise it is up to 13 %
     too large.
     """
-    share = np.clip(np.divide(positives, records, out=np.zeros_like(records), where=records > 0), 0.0, 1.0)
+    share = np.clip(quotients(positives, records), 0.0, 1.0)
     variances = np.maximum(records, 0.0) * share * (1.0 - share) + noise
     return float(np.sqrt(2.0 / np.pi * variances).sum() / n)
 

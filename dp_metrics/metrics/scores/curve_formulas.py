@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.arrays import ArgumentShape, Records, in_blocks
 from dp_metrics.inputs.labels import LabelColumns, LabelSet
 from dp_metrics.inputs.options import Array, ByName, Codes, Floats
-from dp_metrics.quantities.tables import nearest_with_sum
+from dp_metrics.quantities.tables import nearest_with_sum, quotients
 
 
 def two_classes(labels: Any, pos_label: Any, form: ArgumentShape, name: str) -> LabelColumns:
@@ -207,8 +207,7 @@ def _precision_and_recall(counts: ScoreCounts) -> tuple[Floats, Floats]:
     false, true = records_above(counts.noisy, counts.noise, counts.n, _PARTS)
     any_positive = true[-1] > 0
     recall = true / true[-1] if any_positive else np.r_[0.0, np.ones(true.size - 1)]
-    found = false + true
-    precision = np.divide(true, found, out=np.full_like(true, float(any_positive)), where=found > 0)
+    precision = quotients(true, false + true, float(any_positive))
     precision[0] = 1.0
     return precision, recall
 
