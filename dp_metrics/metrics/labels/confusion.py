@@ -401,13 +401,13 @@ class Confusion:
 
         slopes = np.empty(x.size)
         for cell in range(x.size):
-            up, down = x.copy(), x.copy()
-            up[cell], down[cell] = x[cell] + 0.5, max(x[cell] - 0.5, 0.0)
-            slopes[cell] = (on_scale(up) - on_scale(down)) / (up[cell] - down[cell])
+            half = np.eye(1, x.size, cell)[0] / 2
+            up, down = x + half, np.maximum(x - half, 0.0)
+            slopes[cell] = (on_scale(up) - on_scale(down)) / (up - down)[cell]
         variance = float(x @ (slopes**2 / weights)) + max(noise.covariance(slopes, slopes), 0.0)
-        half = -float(ndtri(miss)) * math.sqrt(variance)
+        reach = -float(ndtri(miss)) * math.sqrt(variance)
         lower, upper = (
-            lowest + (1 - lowest) * (1 + math.tanh(on_scale(x) + away)) / 2 for away in (-half, half)
+            lowest + (1 - lowest) * (1 + math.tanh(on_scale(x) + away)) / 2 for away in (-reach, reach)
         )
         return lower, upper
 
