@@ -36,13 +36,14 @@ def metric_of(function: Function) -> Metric | None:
 def _names() -> dict[str, Function]:
     """Return every metric by all its names; where two would share one, the longer name has it."""
     plain = [(row, row.name.removeprefix("private_")) for row in METRICS.values()]
-    full = plain + [(row, row.exact_function.rpartition(".")[2] or name) for row, name in plain]
-    shorter = [(row, name.removesuffix("_loss")) for row, name in full]
-    shortest = [(row, name.removesuffix("_score")) for row, name in shorter]
+    names = plain + [(row, row.exact_function.rpartition(".")[2] or name) for row, name in plain]
     found: dict[str, Function] = {}
-    for row, name in [*full, *shorter, *shortest]:
-        for prefix in ("", "private_", "neg_", "neg_private_")[: 4 if row.greater_is_better is False else 2]:
-            found.setdefault(prefix + name, row.function)
+    for suffix in ("", "_loss", "_score"):
+        names = [(row, name.removesuffix(suffix)) for row, name in names]
+        for row, name in names:
+            prefixes = ("", "private_", "neg_", "neg_private_")
+            for prefix in prefixes[: 4 if row.greater_is_better is False else 2]:
+                found.setdefault(prefix + name, row.function)
     for metric, average in product(("precision", "recall", "f1", "jaccard"), ("macro", "micro", "weighted")):
         found[f"{metric}_{average}"] = functools.partial(found[metric], average=average)
     found["roc_auc_ovr"] = functools.partial(found["roc_auc"], multi_class="ovr")
