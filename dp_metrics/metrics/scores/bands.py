@@ -251,32 +251,24 @@ def precision_slopes(records: Floats, *, is_upper: bool) -> tuple[float, Floats]
 
     Notes
     -----
-    From the top let R be the positives up to the end of a bin, p those in it, and A the negatives above them.
-    It is largest where the positives of a bin are ties above its negatives: the bin adds p R / (R + A). It is
-    least where the negatives are ties above positives that differ: p - A log((R + A) / (R - p + A)), with the
-    negatives of the bin in A. All is divided by the number of positives. The slopes say by how much a record
-    in a cell moves that, by way of p, R and A.
+    From the top let p be the positives of a bin, R those up to its end, and A the negatives above them. A
+    bin adds p - A L: of the largest one its positives are ties above its negatives, and L = p / (R + A). Of
+    the least its negatives, which are in A, are ties above positives that differ, and L = log((R + A) /
+    (R - p + A)). All is divided by the number of positives. The slopes say by how much a record in a cell
+    moves that, by way of p, R and A.
     """
     negative, positive = records[:, ::-1]
-    above, found = np.cumsum(negative), np.cumsum(positive)
-    if is_upper:
-        above -= negative
-    else:
-        before = np.maximum(found - positive + above, _TINY)
+    found, above = np.cumsum(positive), np.cumsum(negative) - negative * is_upper
     total = np.maximum(found + above, _TINY)
-    against = above / (total if is_upper else before)
-    by_own, by_found = 1.0 - against, positive * against / total
-    if is_upper:
-        each, by_above = positive * by_own, -positive * by_own / total
-    else:
-        lost = np.where(above > 0, np.log(total / before), 0.0)
-        each, by_above = positive - above * lost, by_found - lost
+    before = total if is_upper else np.maximum(found - positive + above, _TINY)
+    lost = positive / total if is_upper else np.log(total / before)
     size = max(float(found[-1]), _TINY)
-    value = float(each.sum()) / size
+    value = float((positive - above * lost).sum()) / size
+    by_own, by_found = 1.0 - above / before, positive * above / before / total
+    by_above = by_found - lost
     of_found, of_above = (np.cumsum(by[::-1])[::-1] for by in (by_found, by_above))
-    if is_upper:
-        of_above -= by_above
-    return value, np.stack([of_above, by_own + of_found - value])[:, ::-1] / size
+    slopes = np.stack([of_above - by_above * is_upper, by_own + of_found - value])
+    return value, slopes[:, ::-1] / size
 
 
 def precision_between(lower: RocCurve, upper: RocCurve, share: Ends) -> Ends:
