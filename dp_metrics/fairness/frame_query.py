@@ -506,7 +506,7 @@ def _of_table(
         of_each = zip(groups.labels, of_groups, each, strict=True)
         cells = {group: _cell_of_counts(made, *told) for group, *told in of_each}
         if isinstance(made, ScoreTable):
-            overall = _of_all_scores(made, noisy, noise, n)
+            overall = _of_all_scores(made, [saturated_counts(one.value) for one in here], noise, n)
         else:
             overall = _cell_of_groups([one for one in each if one is not None], made, n)
         entries[name] = Entry(metric, cells, overall)

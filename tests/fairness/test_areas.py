@@ -105,3 +105,11 @@ def test_several_classes_have_no_table_and_a_publicly_empty_group_has_nothing():
     made = frame_of(dp.private_roc_auc_score, **options)
     assert made.released_scores().keys() == {"a", "b", "c"}
     assert made.rests_on["d"] == 0
+
+
+def test_groups_that_all_know_to_be_empty_make_the_area_of_all_no_noisier():
+    few = {"p": SCORE[:200], "y": TRUE[:200], "by": GROUP[:200], "membership": "public"}
+    alone, with_nobody = (
+        frame_of(dp.private_roc_auc_score, **few, group_labels=[*LABELS, *nobody]) for nobody in ("", "defgh")
+    )
+    assert (with_nobody.overall, with_nobody.overall_note) == (alone.overall, alone.overall_note)
