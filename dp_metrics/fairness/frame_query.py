@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
@@ -252,11 +252,11 @@ def _coded(prepared: Prepared) -> list[Records]:
     return [prepared[0]]
 
 
-def _of_places(prepared: Prepared, *, places: Sequence[int], with_all: bool = False) -> list[Records]:
-    """Return the records of the groups in these places, after those of all."""
+def _by_group(prepared: Prepared, *, with_all: bool = False) -> list[Records]:
+    """Return the records of the groups that are not publicly empty, after those of all."""
     coded, each = prepared
     first = [coded.of_arguments(0, 1)] if with_all else []
-    return first + [each()[place] for place in places]
+    return first + each()
 
 
 def _of_frame(
@@ -350,7 +350,7 @@ def _each_alone(metric: FrameMetric, shape: Shape, groups: Groups, overall_share
             "a group, which is private then, would be given away. Leave it out, or pass membership='public'."
         )
     groups.relation.refuse(disclosing)
-    here = [size for size in groups.each.values() if size != 0]
+    here = [*groups.here.values()]
     queries = {size: metric.planned(replace(shape, n=size)) for size in {*here}}
     usual = queries[here[0]]
     part, *more = usual.quantities
@@ -365,27 +365,20 @@ def _each_alone(metric: FrameMetric, shape: Shape, groups: Groups, overall_share
     shares = [Share(queries[size], each, groups.relation, metric.metric, mean) for size in here]
     if overall_share:
         shares.insert(0, Share(metric.planned(shape), overall_share, shape.relation, metric.metric))
-    reader = partial(_of_places, places=groups.places, with_all=bool(overall_share))
+    reader = partial(_by_group, with_all=bool(overall_share))
     combine = partial(_of_each, name=metric.name, metric=metric.metric, query=usual, groups=groups)
     return Together(tuple(shares), reader, combine)
 
 
 def _of_each(results: Sequence[AnyResult], *, name: str, metric: str, query: Query, groups: Groups) -> Told:
     """Return the entry of a metric that is released for each group, and perhaps for all records first."""
-    left = iter(results)
-    overall = _cell_of_result(next(left)) if len(results) > len(groups.places) else FrameCell(None)
-    cells, sizes = dict[Hashable, FrameCell](), dict[Hashable, float]()
-    for group, size in groups.each.items():
-        if size == 0:
-            cells[group] = FrameCell(_undefined(query, results[-1]), NO_RECORDS, rests_on=0)
-            continue
-        one = next(left)
-        told, counting = _records_told(one, size)
-        cells[group] = _cell_of_result(one, counting)
-        if told is not None:
-            sizes[group] = float(told)
-    entry = Entry(metric, cells, overall)
-    return {name: entry}, sizes if len(sizes) == groups.size else None
+    of_all, each = results[: -len(groups.here)], results[-len(groups.here) :]
+    told = [_records_told(one, size) for one, size in zip(each, groups.here.values(), strict=True)]
+    cells = map(_cell_of_result, each, [counting for _, counting in told])
+    overall = _cell_of_result(of_all[0]) if of_all else FrameCell(None)
+    entry = Entry(metric, _of_groups(cells, groups, _undefined(query, each[0])), overall)
+    sizes = {group: float(n) for group, (n, _) in zip(groups.here, told, strict=True) if n is not None}
+    return {name: entry}, sizes if len(sizes) == len(each) else None
 
 
 def _cell_of_result(result: AnyResult, rests_on: int | None = None) -> FrameCell:
@@ -462,8 +455,8 @@ def _table(query: Query, members: Members, shape: Shape, groups: Groups) -> Toge
     metrics = {metric.name: (metric.metric, made) for metric, made in members}
     combine = partial(_of_table, metrics=metrics, groups=groups)
     if groups.sizes is not None:
-        shares = (Share(of_group, Fraction(1), groups.relation, _FRAME),) * len(groups.places)
-        return Together(shares, partial(_of_places, places=groups.places), combine)
+        shares = (Share(of_group, Fraction(1), groups.relation, _FRAME),) * len(groups.here)
+        return Together(shares, _by_group, combine)
     count, cells = partial(_counts_by_group, query=of_group, groups=groups), part.cells * groups.size
     if part.finest is not None:  # whose columns are merged: in one run
         ((size, weight),) = part.cells
@@ -491,26 +484,21 @@ def _of_table(
     noise = results[0].parts[0]  # as large as that of any other group
     n = results[0].n if groups.sizes is None else sum(groups.sizes)
     released = _result_of_each(results, groups)
-    here = [one for one in released if one is not None]
-    tables = len(here) // len(results)
-    rows = iter([row for one in results for row in _plausible(one).reshape(tables, -1)])
-    nothing = np.zeros(min(len(one.value) for one in here))
-    noisy = [nothing if one is None else saturated_counts(one.value) for one in released]
-    of_groups = [
-        _counts_told(first, nothing if one is None else next(rows), own, noise.expected)
-        for one, own in zip(released, noisy, strict=True)
-    ]
+    tables = len(released) // len(results)
+    rows = [row for one in results for row in _plausible(one).reshape(tables, -1)]
+    noisy = [saturated_counts(one.value) for one in released]
+    of_groups = [_counts_told(first, *pair, noise.expected) for pair in zip(rows, noisy, strict=True)]
     entries = {}
     for name, (metric, made) in metrics.items():
-        each = [None if one is None else replace(one, metric=metric, reading=made) for one in released]
-        of_each = zip(groups.labels, of_groups, each, strict=True)
-        cells = {group: _cell_of_counts(made, *told) for group, *told in of_each}
+        each = [replace(one, metric=metric, reading=made) for one in released]
+        cells = map(partial(_cell_of_counts, made), of_groups, each)
         if isinstance(made, ScoreTable):
-            overall = _of_all_scores(made, [saturated_counts(one.value) for one in here], noise, n)
+            overall, of_nobody = _of_all_scores(made, noisy, noise, n), math.nan
         else:
-            overall = _cell_of_groups([one for one in each if one is not None], made, n)
-        entries[name] = Entry(metric, cells, overall)
-    return entries, {group: one.n for group, one in zip(groups.labels, of_groups, strict=True)}
+            overall = _cell_of_groups(each, made, n)
+            of_nobody = made.formula(made.layout.read(np.zeros(made.layout.good.size)).agreeing())
+        entries[name] = Entry(metric, _of_groups(cells, groups, of_nobody), overall)
+    return entries, {group: one.n for group, one in zip(groups.here, of_groups, strict=True)}
 
 
 def _plausible(result: AnyResult) -> Floats:
@@ -521,22 +509,27 @@ def _plausible(result: AnyResult) -> Floats:
 
 def without_empty(result: FrameResult, groups: Groups) -> FrameResult:
     """Return what one table tells where the sizes of groups are public: nothing of those without records."""
-    nothing = FrameCell(math.nan, NO_RECORDS, rests_on=0)
-    empty = {group: nothing for group, size in groups.each.items() if size == 0}
-    known = {name: one._replace(groups={**one.groups, **empty}) for name, one in result[0].items()}
+    known = {
+        name: one._replace(groups=_of_groups([one.groups[group] for group in groups.here], groups))
+        for name, one in result[0].items()
+    }
     return known, groups.each, Relation.WITHIN_GROUPS
 
 
-def _cell_of_counts(made: Any, counts: Any, result: AnyResult | None) -> FrameCell:
-    """Return the cell that plausible counts tell; there is no result of a group that is publicly empty."""
+def _of_groups(
+    cells: Iterable[FrameCell], groups: Groups, of_nobody: Any = math.nan
+) -> dict[Hashable, FrameCell]:
+    """Return the cells of all groups, of which those that all know to be empty have this value."""
+    nothing = FrameCell(of_nobody, NO_RECORDS, rests_on=0)
+    return {**dict.fromkeys(groups.labels, nothing), **dict(zip(groups.here, cells, strict=True))}
+
+
+def _cell_of_counts(made: Any, counts: Any, result: AnyResult) -> FrameCell:
+    """Return the cell that plausible counts tell."""
     records = made.rests_on(counts)
     rests_on = round(float(records.min()) if records.size else counts.n)
-    is_scores = isinstance(made, ScoreTable)
-    if result is None:
-        value = math.nan if is_scores else made.formula(counts)
-        return FrameCell(value, NO_RECORDS, rests_on=rests_on)
     reading: Any = result.reading  # that of several groups together reads their counts one after the other
-    note = reading.note_of(result.parts[0], counts) if is_scores else reading.note(result)
+    note = reading.note_of(result.parts[0], counts) if isinstance(made, ScoreTable) else reading.note(result)
     return FrameCell(made.formula(counts), note, None, rests_on, result)
 
 
@@ -610,14 +603,13 @@ def _margin(entry: Entry, groups: Sequence[Hashable]) -> FrameCell:
     return _cell_of_groups(known, known[0].reading, n)
 
 
-def _result_of_each(results: Sequence[AnyResult], groups: Groups) -> list[AnyResult | None]:
+def _result_of_each(results: Sequence[AnyResult], groups: Groups) -> Sequence[AnyResult]:
     """Return the noisy counts of each group, as if they were those of a release of their own.
 
     Where membership is private, the number of records of a group is, even if that of all records is public.
     """
     if groups.sizes is not None:
-        each = iter(results)
-        return [next(each) if size else None for size in groups.sizes]
+        return results
     (result,) = results
     table: Any = result.noises[0]
     noise, hidden, noisy = table.part(groups.size), replace(result, totals=None), result.outputs[0].value

@@ -86,9 +86,9 @@ class Groups:
         return dict(zip(self.labels, self.sizes or (None,) * self.size, strict=True))
 
     @property
-    def places(self) -> tuple[int, ...]:
-        """The places of the groups that are not publicly empty."""
-        return tuple(place for place, size in enumerate(self.each.values()) if size != 0)
+    def here(self) -> dict[Hashable, int | None]:
+        """The same of the groups that are not publicly empty: of these something is released."""
+        return {group: size for group, size in self.each.items() if size != 0}
 
     def coded(self, records: Records) -> Records:
         """Return y_true, y_pred and the place of each record's group, of records with features behind these.
@@ -112,7 +112,7 @@ class Groups:
 
 
 def by_group(coded: Records, groups: Groups) -> list[Records]:
-    """Return the `coded` records of each group, in their order, without the place of the group.
+    """Return the `coded` records of each group that is not publicly empty, without the place of the group.
 
     Their number is private where membership is, even if that of all records is public.
     """
@@ -125,7 +125,8 @@ def by_group(coded: Records, groups: Groups) -> list[Records]:
             arrays=tuple(array[rows] for array in pairs.arrays),
             units=None if pairs.units is None else pairs.units[rows],
         )
-        for rows in np.split(order, ends[:-1])
+        for rows, size in zip(np.split(order, ends[:-1]), groups.each.values(), strict=True)
+        if size != 0
     ]
 
 
