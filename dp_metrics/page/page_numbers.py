@@ -115,11 +115,12 @@ def written(
     while not low <= apart_from <= high and down <= apart_from * 10.0**-exponent <= up:
         exponent -= 1
         down, up = _outwards(low, high, exponent)
-    told = ["" if math.isinf(end) else _text(int(end), exponent) for end in (down, up)]
-    one_end = f"at least {told[0]}" if told[0] else f"at most {told[1]}" if told[1] else "no limit"
+    told = replace(limits, lower=down, upper=up).in_words(
+        lambda end: "" if math.isinf(end) else _text(int(end), exponent)
+    )
     if not is_share and value:  # one digit stays: a number that is not 0 does not become 0, but a count may
         exponent = min(exponent, max(math.floor(math.log10(abs(value))), finest))
-    return _text(round(value * 10.0**-exponent), exponent), " to ".join(told) if all(told) else one_end
+    return _text(round(value * 10.0**-exponent), exponent), told
 
 
 def text_of(number: Number, limits: Interval | None = None, **how: Any) -> tuple[str, str]:
