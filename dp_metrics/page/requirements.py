@@ -201,7 +201,7 @@ _OF_RECORDS = "Its range is about these records only, and tells nothing sure of 
 
 
 def _verdict(number: Number, sign: str, bound: float, about: str, confidence: float) -> Verdict:
-    text, compared = f"{number.name} {sign} {bound:.15g}", _SIGNS[sign][0]
+    text, (compared, met, broken) = f"{number.name} {sign} {bound:.15g}", _SIGNS[sign]
     limits = number.population_interval if about == "people" else number.noise_interval
     try:
         interval = limits(confidence)
@@ -213,21 +213,19 @@ def _verdict(number: Number, sign: str, bound: float, about: str, confidence: fl
     least, most = _VALUES.get(number.metric, (0.0, 1.0)) if is_noise else interval[:2]
     meets = {compared(least, bound), compared(most, bound)}
     answer = PASS if meets == {True} else FAIL if meets == {False} else CANNOT_TELL
-    why = _of_noise(sign, bound, answer) if is_noise else _why(number, sign, bound, interval, answer, about)
+    # a number that is too noisy to be shown has a verdict only if that does not depend on it
+    if answer == CANNOT_TELL:
+        more = f"The number is {TOO_NOISY}. More records, or a larger epsilon, make it clear."
+        why = more if is_noise else _what_it_takes(number, bound, interval, about)
+    else:
+        side = (met if answer == PASS else broken).format(bound)
+        of_noise = f"Every possible value is {side}. The number itself is {TOO_NOISY}."
+        why = of_noise if is_noise else f"All of the range is {side}."
     return Verdict(text, answer, interval, interval.note, why)
 
 
 _VALUES = {**dict.fromkeys((*IN_UNITS, OVER_EXPECTED), (0.0, math.inf)), "r2": (-math.inf, 1.0)}
 """The least and the largest value that there may be, of what is no share."""
-
-
-def _of_noise(sign: str, bound: float, answer: str) -> str:
-    """Return why a number that is too noisy to be shown has a verdict: only if that does not depend on it."""
-    if answer == CANNOT_TELL:
-        return f"The number is {TOO_NOISY}. More records, or a larger epsilon, make it clear."
-    _, met, broken = _SIGNS[sign]
-    side = met if answer == PASS else broken
-    return f"Every possible value is {side.format(bound)}. The number itself is {TOO_NOISY}."
 
 
 _MOST_TIMES = 100
@@ -240,12 +238,8 @@ _HAS_NO_LIMIT = {"median absolute error": _MORE_RECORDS, OVER_EXPECTED: _MORE_RE
 _OF_MEANS = "Give public bounds, closer ones if there are some, or ask for a median."
 
 
-def _why(number: Number, sign: str, bound: float, interval: Interval, answer: str, about: str) -> str:
-    """Return why a verdict is what it is; where nothing can be told, what would take to tell it."""
-    if answer != CANNOT_TELL:
-        _, met, broken = _SIGNS[sign]
-        side = met if answer == PASS else broken
-        return f"All of the range is {side.format(bound)}."
+def _what_it_takes(number: Number, bound: float, interval: Interval, about: str) -> str:
+    """Return what it would take to tell whether a number meets a requirement, where its range does not."""
     end = interval.lower if number.value > bound else interval.upper
     reach, distance = abs(number.value - end), abs(number.value - bound)
     if not math.isfinite(reach):
