@@ -339,11 +339,11 @@ class PageForm:
 
     def places(self, columns: Sequence[str]) -> tuple[int, ...]:
         """Return the places of columns, by their kinds or the groups that they tell, and of what is made."""
-        found = {kind: self.setting.places(kind) for kind in self.setting.columns}
-        features = self.setting.places("feature")
-        found |= {"group": features} | {f"feature {at}": [one] for at, one in enumerate(features, 1)}
         made = SHARES if self.setting.is_regression else self.made
-        found |= {name: [at] for at, name in enumerate(made, len(self.setting.columns))}
+        features = self.setting.places("feature")
+        # a baseline that is made stands behind what it is made of
+        found = {name: [at] for at, name in enumerate((*self.setting.columns, *made))}
+        found |= {"group": features} | {f"feature {at}": [one] for at, one in enumerate(features, 1)}
         return tuple(at for name in columns for at in found[name])
 
     def of(self, *columns: str) -> Shape:
