@@ -447,22 +447,14 @@ def _log_density(law: IntervalLaw, edges: Floats) -> Floats:
 
 
 def _laplace_loss(a: LaplaceLaw, b: LaplaceLaw) -> float:
-    if not a.scale:  # of a metric that never changes
-        return 0.0 if a.centre == b.centre else math.inf
-    # the log ratio inside is largest at and beyond the centres; the ends of the range are atoms
-    low, high = a.output_range
-    inside = [min(max(centre, low), high) for centre in (a.centre, b.centre)]
-    losses = [abs(abs(t - a.centre) - abs(t - b.centre)) / a.scale for t in inside]
-    atoms = [
-        abs(_log_tail((centre_a - end) / a.scale) - _log_tail((centre_b - end) / a.scale))
-        for end, centre_a, centre_b in ((low, a.centre, b.centre), (-high, -a.centre, -b.centre))
-    ]
-    return max(losses + atoms)
+    """Return the loss of Laplace noise: how far apart the centres are, in units of its scale.
 
-
-def _log_tail(x: float) -> float:
-    """Return the log probability that a standard Laplace variable exceeds x."""
-    return math.log(0.5) - x if x > 0 else math.log1p(-0.5 * math.exp(x))
+    The log ratio is so large from either centre outwards. The centres lie in the range, so that its ends, to
+    which all beyond is moved, attain the loss.
+    """
+    if a.centre == b.centre:  # also of a metric that never changes, whose scale is 0
+        return 0.0
+    return abs(a.centre - b.centre) / a.scale if a.scale else math.inf
 
 
 _OF_LAWS: dict[type, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {

@@ -17,6 +17,7 @@ from dp_metrics.cli.main import main
 from dp_metrics.inference.loss_intervals import hazard_miss
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Hazard
 from dp_metrics.mechanisms.adaptive import Stages
+from dp_metrics.mechanisms.comparators import LaplaceLaw
 from dp_metrics.metrics import METRICS
 
 
@@ -52,6 +53,13 @@ def test_hazard_loss_is_the_largest_ratio_of_the_exact_output_law(monotonic):
         assert brute <= exact * (1 + 1e-12)
         shares += [brute / exact] if exact else []
     assert min(shares) > 0.95
+
+
+@pytest.mark.parametrize("centres", [(0.3, 0.9), (0.0, 1.0), (1.0, 0.4), (0.5, 0.5)])
+def test_laplace_loss_is_the_largest_ratio_of_the_cells_and_the_ends_of_the_range(centres):
+    laws = [LaplaceLaw(centre, 0.25, (0.0, 1.0)) for centre in centres]
+    cells = [np.diff(law.cdf(np.linspace(0.0, 1.0, 201)), prepend=0.0) for law in laws]  # with both ends
+    assert law_loss(*laws) == pytest.approx(auditing.finite_loss(*cells), rel=1e-12, abs=1e-12)
 
 
 def rational_law(law):
