@@ -388,24 +388,22 @@ def _checked_blocks(path: Path, delimiter: str) -> Iterator[float]:
     record's mark would swallow the rows up to another's. So each must be at an end of its cell, or doubled.
     """
     size, told = max(path.stat().st_size, 1), 0
-    last, marks, has_stray = b"\n", 0, False
+    last, has_stray = b"\n", False
     # a quotation mark opens a cell after these, and closes one before them
     beside = np.frombuffer(f'{delimiter}\r\n"'.encode(), dtype=np.uint8)
     with path.open("rb") as raw, _unpacked(path, raw) as file:
         file.seek(len(_BOM) if file.read(len(_BOM)) == _BOM else 0)
         while block := file.read(_CSV_BLOCK):
-            # the last byte of the block before comes first: its right neighbour is known only now
-            there = np.frombuffer(last + block, dtype=np.uint8)
-            found = np.flatnonzero(there == ord('"'))
-            # the first, third and so on of all marks open a cell
-            is_opening = (np.arange(found.size) + marks - (last == b'"')) % 2 == 0
-            opening, closing = found[is_opening], found[~is_opening]
-            before, after = there[opening[opening > 0] - 1], there[closing[closing < there.size - 1] + 1]
-            has_stray |= not np.isin(np.concatenate([before, after]), beside).all()
-            marks, last = marks + block.count(b'"'), block[-1:]
+            # an end of a line stands behind the block, and so (at -1) before what comes first
+            there = np.frombuffer(b"%b%b\n" % (last, block), dtype=np.uint8)
+            marks = np.flatnonzero(there == ord('"'))  # the first, third and so on open a cell
+            neighbours = there[np.concatenate([marks[::2] - 1, marks[1::2] + 1])]
+            has_stray |= not np.isin(neighbours, beside).all()
+            # before the next block comes the mark of an open cell, or the last byte, or both marks of a cell
+            last = b'"' if marks.size % 2 else block[-1:].replace(b'"', b'""')
             yield (raw.tell() - told) / size
             told = raw.tell()
-    if marks % 2:
+    if last == b'"':
         raise Refusal(f"{path} has an odd number of quotation marks: it may be cut off; nothing was spent")
     if has_stray:
         raise Refusal(
