@@ -105,12 +105,12 @@ def mean_interval_query(
     low: float = 0.0,
     high: float = 1.0,
 ) -> Query:
-    """Return the query of an interval for the mean, in all people, of numbers from 0 to a limit.
+    """Return the query of an interval for the mean, in all people, of numbers that are clipped to a limit.
 
     Parameters
     ----------
     reader : callable
-        Returns records whose only array holds numbers from 0 to the limit, one per person.
+        Returns records whose only array holds numbers of at least 0, one per person.
     confidence : float
         Of the interval.
     about : str
@@ -130,11 +130,11 @@ def _rank_of_cap(n: int) -> int:
 
 
 def _sums_of_records(records: Records, limit: float) -> Integers:
-    return np.array(_sums(records.arrays[0], limit))
+    return np.array(_sums(loss_block(*records.arrays), limit))
 
 
 def _sums(values: Floats, limit: float) -> tuple[int, int]:
-    """Return the sums of v and of v (1 - v), for v = value / limit, in steps of the lattice.
+    """Return the sums of v and of v (1 - v), for v = clipped value / limit, in steps of the lattice.
 
     Notes
     -----
@@ -298,6 +298,9 @@ def private_mean_interval(
     return asks(mean_query, max_loss=max_loss, cap=cap, confidence=confidence)
 
 
+_LOSSES = partial(vector, name="losses"), loss_block
+
+
 def mean_query(_: Shape, *, max_loss: Any, cap: Any, confidence: Any, epsilon: Any = None) -> Query:
     """Return the query of an interval for the mean of losses, or raise if an argument is invalid."""
     options.check_choice(cap, "cap", ("private", None))
@@ -308,10 +311,10 @@ def mean_query(_: Shape, *, max_loss: Any, cap: Any, confidence: Any, epsilon: A
             "private_mean_interval needs max_loss, a public limit of one loss, or cap='private', which buys "
             f"one; {given} was given. private_quantile_interval needs none."
         )
-    reader = partial(_clipped, limit=options.limit_of(limit))
+    reader, values = _LOSSES
     if limit is None:
         part = CappedSumsOf(
-            np.asarray, _rank_of_cap, options.MAX_FLOAT, _sums, 2, FINENESS + 1,
+            values, _rank_of_cap, options.MAX_FLOAT, _sums, 2, FINENESS + 1,
             mostly_noise=_LEAST_RECORDS, noise_note=_LOW_CAP,
         )  # fmt: skip
         return Query(
@@ -319,12 +322,6 @@ def mean_query(_: Shape, *, max_loss: Any, cap: Any, confidence: Any, epsilon: A
         )
     about = f"The mean of the loss, clipped to max_loss, {POPULATION_NOTE}"
     return mean_interval_query(reader, confidence=confidence, about=about, limit=limit, high=limit)
-
-
-def _clipped(records: Records, *, limit: float) -> Records:
-    """Return losses, clipped to a public limit."""
-    (losses,) = vector(records, name="losses").arrays
-    return replace(records, arrays=(np.minimum(loss_block(losses), limit),))
 
 
 @dataclass(frozen=True, repr=False)
@@ -526,9 +523,6 @@ def private_quantile_interval(
     True
     """
     return asks(quantile_query, q=q, max_loss=max_loss, confidence=confidence)
-
-
-_LOSSES = partial(vector, name="losses"), loss_block
 
 
 def quantile_query(
