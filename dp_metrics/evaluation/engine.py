@@ -240,22 +240,18 @@ def private_threshold(values: Floats, entropy: Entropy, *, epsilon: float, limit
     return mechanism.release(seen, epsilon, entropy)
 
 
-def clipped_mean(values: Floats, entropy: Entropy, *, epsilon: float, limit: float, variance: bool) -> float:
-    """Release a mean or variance of non-negative numbers: clip at a private quantile, add Laplace noise.
+def clipped_mean(population: Population, sample: Floats, entropy: Entropy, *, epsilon: float) -> float:
+    """Release the metric of a sample of non-negative numbers: clip at a private quantile, add Laplace noise.
 
-    It is epsilon-differentially private when one record is replaced; a comparator in floats. `limit` is the
-    public largest value. A quarter of epsilon pays for the quantile T, the rest for the result; the
-    sensitivity of a mean is T / n, that of a variance T^2 (n-1) / n^2.
+    It is epsilon-differentially private when one record is replaced; a comparator in floats. A quarter of
+    epsilon pays for the quantile, which then is the public cap of the metric; the rest pays for that.
     """
-    top, n = private_threshold(values, entropy, epsilon=epsilon / 4, limit=limit), len(values)
-    kept = np.clip(values, 0.0, top)
-    if variance:
-        value, largest, sensitivity = float(np.var(kept)), top * top / 4, top * top * (n - 1) / n**2
-    else:
-        value, largest, sensitivity = float(np.mean(kept)), top, top / n
-    public = BoundsFacts(output_range=(0.0, largest), monotonic=not variance, n=n, sensitivity=sensitivity)
-    bounds = public.bounds(min(value, largest), np.zeros(1), np.full(1, largest))
-    return Laplace().release(bounds, 3 * epsilon / 4, entropy)
+    assert population.bounds is not None  # it needs them
+    top = private_threshold(sample, entropy, epsilon=epsilon / 4, limit=population.bounds[1])
+    if top == 0.0:
+        return top
+    noise, stats = replace(population, bounds=(0.0, top)).prepared(sample, Laplace(), 3 * epsilon / 4)
+    return float(noise.prepare(stats)(entropy, None).value)
 
 
 Protocol: TypeAlias = tuple[Sequence[float], int]
@@ -343,11 +339,7 @@ def _drawn(study: Study, epsilon: float, number: int, population: Population) ->
         )  # fmt: skip
         law = None
         if rival.mechanism == "clipped_mean":
-            assert population.bounds is not None  # it needs them
-            release = clipped_mean(
-                records, _entropy(row), epsilon=epsilon, limit=population.bounds[1],
-                variance=population.metric == "variance",
-            )  # fmt: skip
+            release = clipped_mean(population, records, _entropy(row), epsilon=epsilon)
         else:
             mechanism = rival.make(population.paper_unit(len(records)))
             noise, stats = population.prepared(records, mechanism, epsilon, bounded=told)
