@@ -423,12 +423,11 @@ def _candidate_probabilities(law: AboveThresholdLaw) -> Floats:
     u = (middle + half * x).ravel()
     passed = (half * w).ravel() * r * u ** (power - 1)
     probabilities = []
-    for score, count in zip(law.scores.tolist(), law.counts.tolist(), strict=True):
-        halt = np.minimum(u * np.exp(law.eps2 * score), 1.0)
-        misses = np.power(1.0 - halt, np.arange(count)[:, np.newaxis])
-        probabilities.append(misses @ (passed * halt))
-        passed = passed * (1.0 - halt) ** count
-    return np.concatenate([*probabilities, [passed.sum()]])
+    for factor in np.exp(law.eps2 * np.repeat(law.scores, law.counts)):
+        halt = np.minimum(u * factor, 1.0)
+        probabilities.append(passed @ halt)
+        passed = passed * (1.0 - halt)
+    return np.array([*probabilities, passed.sum()])
 
 
 def _interval_loss(a: IntervalLaw, b: IntervalLaw) -> float:

@@ -62,6 +62,17 @@ def test_laplace_loss_is_the_largest_ratio_of_the_cells_and_the_ends_of_the_rang
     assert law_loss(*laws) == pytest.approx(auditing.finite_loss(*cells), rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 4.0])
+@pytest.mark.parametrize(("make", "limit"), [(loss_query, 1.0), (variance_query, (0.0, 1.0))])
+def test_above_threshold_loss_is_the_largest_ratio_of_the_candidates(make, limit, epsilon):
+    mechanism, x = AboveThreshold(beta=1.05), np.array([0.0, 0.2, 0.2, 0.6, 1.0, 1.0])
+    bounds = [make(each, limit).output_bounds(mechanism, epsilon) for each in (x, np.r_[x[:-1], 0.1])]
+    laws = [mechanism.output_distribution(each, epsilon) for each in bounds]
+    of_law = [np.diff(law.index_cdf(np.arange(-1, law.grid.last + 1))) for law in laws]  # by its quadrature
+    exact = auditing.privacy_loss(mechanism, *bounds, epsilon=epsilon)
+    assert exact == pytest.approx(auditing.finite_loss(*of_law), rel=1e-6)
+
+
 def rational_law(law):
     """Return P(number = k) for every k, as rational numbers."""
     q, total, h = Fraction(law.q), Fraction(0), [Fraction(0)]
