@@ -173,16 +173,14 @@ def order_statistic_facts(n: int, limit: float) -> BoundsFacts:
 def order_statistic_bounds(x: Floats, k: int, ranks: int, limit: float) -> OutputBounds:
     """Return the output bounds of the k-th smallest of values in [0, limit], when records are replaced.
 
-    L^l is the (k-l)-th smallest value, or 0 below the first; U^l is the (k+l)-th, or the public limit above
-    the last. If a record grows, every order statistic grows or stays: the metric is monotonic. k counts from
-    1.
+    These are the bounds of `order_statistic`. If a record grows, every order statistic grows or stays: the
+    metric is monotonic. k counts from 1.
     """
     ranks = min(ranks, x.size)
     first, last = max(k - 1 - ranks, 0), min(k - 1 + ranks, x.size - 1)
     window = np.sort(np.partition(x, (first, last))[first : last + 1])
-    below, (value, *_), above = np.split(window, [k - 1 - first, k - first])
-    lower, upper = padded(below[::-1], ranks), padded(above, ranks, limit)
-    return order_statistic_facts(x.size, limit).bounds(float(value), lower, upper)
+    of_rank = order_statistic(window[::-1], limit, last - k + 2, ranks)
+    return order_statistic_facts(x.size, limit).bounds(*of_rank)
 
 
 def padded(values: Floats, ranks: int, end: float = 0.0) -> Floats:
