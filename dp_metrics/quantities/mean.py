@@ -434,11 +434,8 @@ class MeanStats:
             total = sum(exact.in_units(at, part) for at, (_, part) in self.by_level.items() if at < number)
             return total + units * sum(count for at, (count, _) in self.by_level.items() if at >= number)
         assert self.terms is not None
-        total = 0
-        for block, _ in self.terms():
-            below = block[block < level]  # losses that are not yet clipped are above it
-            total += exact.exact_sum(below) + (block.size - below.size) * units
-        return total
+        clipped = ((np.minimum(block, level), min(high, level)) for block, high in self.terms())
+        return sum(starmap(partial(BlockSums().total, signed=False), clipped))
 
     def spread(self) -> Fraction:
         """Return the mean of v (1 - v) over the records, for v = loss / cap, from sums by level.
