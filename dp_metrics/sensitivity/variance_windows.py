@@ -357,14 +357,12 @@ def least_spreads(aggregate: VarianceAggregate, ranks: int) -> list[int]:
     last = min(ranks, n - 2)  # one value has no variance
     for first in range(1, last + 1, 256):
         block = np.arange(first, min(first + 256, last + 1))
-        candidates, constant = windows.screen(block)
-        rows, drops = np.nonzero(candidates)
+        rows, drops = np.nonzero(windows.screen(block))
         values = _spreads(aggregate, sums, block[rows].tolist(), drops.tolist())
-        if len(values) > block.size:
-            starts = np.searchsorted(rows, np.arange(block.size + 1)).tolist()
-            values = [min(values[start:end]) for start, end in pairwise(starts)]
-        if constant.any():  # all later windows lie inside this one, and are constant as well
-            return spreads + values[: int(constant.argmax())]
+        starts = np.searchsorted(rows, np.arange(block.size + 1)).tolist()
+        values = [min(values[start:end]) for start, end in pairwise(starts)]
+        if 0 in values:  # of equal values: all windows inside have none either
+            return spreads + values[: values.index(0)]
         spreads += values
     return spreads
 
@@ -474,8 +472,8 @@ class _Windows:
             return total, total  # nobody reads the second
         return total, np.abs(of_high) + (np.abs(of_low) + abs(base))
 
-    def screen(self, block: Places) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which windows of each rank may have the least variance, and which ranks have a constant one.
+    def screen(self, block: Places) -> NDArray[np.bool_]:
+        """Return which windows of each rank may have the least variance.
 
         The unit follows the narrowest window of the first rank, so that far outliers, once dropped, do not
         blur the rest. A window whose sums overflow is told by its two ends: m Var is at least half the square
@@ -491,7 +489,7 @@ class _Windows:
         low, high = (np.ldexp(np.append(end, np.nan), -self._exponent) for end in (self.low, self.high))
         distance = _at(high, dropped_high) - low[j]
         hopeless = (spread - error > best) | (distance * distance * 0.499 > best)
-        return valid & ~hopeless, self._constant(j, dropped_high)
+        return valid & ~hopeless
 
     def _count_near(self, rank: int) -> None:
         """Make the values of the narrowest window of this rank at most 1, if they are far from that."""
@@ -504,14 +502,6 @@ class _Windows:
         # 2^400 times smaller squares are still far above what underflows
         if abs(exponent - self._exponent) > 200:
             self.count_in(exponent)
-
-    def _constant(self, j: Places, dropped_high: Places) -> NDArray[np.bool_]:
-        """Return for which ranks a window has equal values at its two ends, numbers j+1 and n-k."""
-        if self.low[-1] < self.high[-1]:
-            return np.zeros(len(dropped_high), dtype=np.bool_)
-        first = np.append(self.low, np.nan)[j]
-        last = _at(np.append(self.high, np.nan), dropped_high)
-        return ((dropped_high >= 0) & (first == last)).any(axis=1)
 
 
 def _prefix_sums(values: Floats) -> _PrefixSums:
