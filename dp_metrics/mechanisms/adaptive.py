@@ -146,8 +146,8 @@ def _rank(n: int | None, epsilon: Fraction) -> int:
 @lru_cache(maxsize=256)
 def stages_of(
     mechanism: Adaptive, n: int | None, epsilon: Fraction, statistic: BoundsFacts, limit: float
-) -> Stages | None:
-    """Return the numbers of both stages, or None if it is certain that there is one.
+) -> Stages:
+    """Return the numbers of both stages.
 
     Parameters
     ----------
@@ -165,9 +165,7 @@ def stages_of(
     resolution, usual = _LOSSES if statistic.monotonic else _DISTANCES
     threshold = Fraction(usual if mechanism.threshold is None else mechanism.threshold)
     # where n is not known yet there may be so many that all constants have their last value
-    excess = math.inf if n is None else n * epsilon / threshold
-    if excess <= Fraction(1, 3):
-        return None
+    excess = math.inf if n is None else max(n * epsilon / threshold, Fraction(1, 3))
     probability = Fraction(1) if excess >= 1 else Fraction(3 * excess - 1) / 2
     if mechanism.share is not None:
         share = exact_epsilon(mechanism.share)
@@ -189,7 +187,7 @@ class Stages:
     Parameters
     ----------
     probability : Fraction
-        That there are two.
+        That there are two; if it is 0 there is one.
     selection : Hazard
         The mechanism of the first.
     first : Fraction

@@ -431,7 +431,7 @@ def noise_of(
         # whether a summary holds all values of a variance must not depend on a private n
         is_known = not quantity.are_distances or capacity is None or (n is not None and n <= capacity)
         in_two = TwoStages(quantity, mechanism, totals, capacity, epsilon)
-        if is_known and in_two.known is not None:
+        if is_known and in_two.known.probability > 0:
             return in_two
     return OneStage(quantity, mechanism, totals, capacity, epsilon)
 
@@ -638,9 +638,7 @@ class TwoStages(OneStage):
     @property
     def scale_ranks(self) -> int:
         """How many extreme records the first of two stages, which draws the scale, can use."""
-        stages = self.known
-        assert stages is not None
-        wanted = stages.rank + stages.ranks
+        wanted = self.known.rank + self.known.ranks
         return wanted if self.totals is None else min(wanted, self.totals.size)
 
     @property
@@ -648,16 +646,16 @@ class TwoStages(OneStage):
         """How many extreme records either way can use."""
         return max(self.bounds_ranks, self.scale_ranks)
 
-    def stages(self, count: int | None) -> Stages | None:
-        """Return the public numbers of both stages, given a noisy number of records; None if there is one."""
+    def stages(self, count: int | None) -> Stages:
+        """Return the public numbers of both stages, given a noisy number of records."""
         return self.known if count is None or self.totals is not None else self._stages_of(count)
 
     @cached_property
-    def known(self) -> Stages | None:
+    def known(self) -> Stages:
         """Those that are known before a noisy number of records is drawn: of a public number all."""
         return self._stages_of(None if self.totals is None else self.totals.size)
 
-    def _stages_of(self, n: int | None) -> Stages | None:
+    def _stages_of(self, n: int | None) -> Stages:
         end = self.quantity.extremes_limit(self.totals)
         statistic = BoundsFacts(output_range=(0.0, end), monotonic=not self.quantity.are_distances, n=None)
         limit = self.quantity.facts(self.totals, 0).output_range[1]
@@ -666,12 +664,11 @@ class TwoStages(OneStage):
     def prepare(self, stats: Any) -> Draw:
         """Return the draw; output bounds, which take long for a variance, only if one stage is possible."""
         extremes, known = stats.extremes(self.scale_ranks, self.totals is None), self.known
-        assert known is not None
         is_certain = self.totals is not None and known.probability == 1
         alone = None if is_certain else super().prepare(stats)
         for count in {None, *self._ends_of_count}:
-            if (stages := self.stages(count)) is not None:
-                rehearse_law(stages.selection, stages.first, stages.statistic)
+            stages = self.stages(count)
+            rehearse_law(stages.selection, stages.first, stages.statistic)
         law = None if self.totals is None else AdaptiveLaw(known, extremes)
         return partial(self._draw_either, extremes, law, alone)
 
@@ -694,7 +691,7 @@ class TwoStages(OneStage):
         made of does not depend on bounds.
         """
         stages = self.stages(count)
-        if stages is None or not is_chosen(entropy, stages.probability):
+        if not is_chosen(entropy, stages.probability):
             assert alone is not None
             return alone(entropy, count)
         value, drawn = (law or AdaptiveLaw(stages, extremes)).release(entropy)
@@ -702,32 +699,29 @@ class TwoStages(OneStage):
 
     def law(self, stats: Any, count: int | None) -> OutputLaw:
         """Return the law of the number, in one stage or in two, or perhaps in either."""
-        if (stages := self.stages(count)) is None:
+        stages = self.stages(count)
+        if stages.probability == 0:
             return super().law(stats, count)
         one = None if stages.probability == 1 else super().law(stats, count)
         return AdaptiveLaw(stages, stats.extremes(self.scale_ranks, self.totals is None), one)
 
     def limits(self, output: Output, miss: float) -> Limits:
         """Return limits of the number before the noise, by the stages that were drawn."""
-        if (stages := self._drawn_by(output)) is None:
+        if "scale" not in output.drawn:
             return super().limits(output, miss)
+        stages = self.stages(output.noisy_n)
         known = None if self.quantity.are_distances else ranks_known(self.scale_ranks, self.capacity)
         return stages.limits(known, output.value, output.drawn, miss).within(0.0, stages.limit)
 
     def clipped_share(self, output: Output) -> float:
         """Return about what share of a heavy mean clipping takes off, of the records the scale is for."""
-        if (stages := self._drawn_by(output)) is None:
+        if "scale" not in output.drawn:
             return super().clipped_share(output)
+        stages = self.stages(output.noisy_n)
         if not self.quantity.may_be_heavy or output.drawn["scale"] >= stages.largest:
             return 0.0
         clipped = stages.rank / max(stages.n, 1)
         return _missing_share(stages.n * self.epsilon, clipped, stages.largest, output.value)
-
-    def _drawn_by(self, output: Output) -> Stages | None:
-        """Return the numbers of the two stages by which an output was drawn; None if it was one."""
-        stages = self.stages(output.noisy_n)
-        is_one = stages is None or (stages.probability < 1 and "scale" not in output.drawn)
-        return None if is_one else stages
 
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if a release about this number of records is mostly noise, whose size is drawn."""
