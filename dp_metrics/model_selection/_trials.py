@@ -80,7 +80,8 @@ def check_records(X: Any, X_val: Any, *, allow_nan: bool) -> None:
         if known.ndim == new.ndim == 2:
             raise ValueError(f"X_val has {new.shape[1]} features, but X has {known.shape[1]} features.")
         raise ValueError("The records of X_val should have the shape of those of X.")
-    if hasattr(X, "columns") and hasattr(X_val, "columns") and list(X.columns) != list(X_val.columns):
+    are_named = hasattr(X, "columns") and hasattr(X_val, "columns")
+    if are_named and arrays.names_of(X) != arrays.names_of(X_val):
         raise ValueError("The feature names of X_val should match those of X, in the same order.")
     allowed, given = (
         [

@@ -7,6 +7,8 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from helpers import telling
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -169,6 +171,14 @@ def test_what_is_missing_elsewhere_is_missing_among_validation_records():
         with pytest.raises(ValueError, match="something else that is missing"):
             check_records([[1.0]], [[element]], allow_nan=False)
         check_records([[1.0]], [[element]], allow_nan=True)
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_tables_are_compared_by_the_names_of_their_columns(table):
+    first, other = table({"a": [1.0, 2.0], "b": [3.0, 4.0]}), table({"a": [5.0], "b": [6.0]})
+    check_records(first, other, allow_nan=False)
+    with pytest.raises(ValueError, match="feature names of X_val"):
+        check_records(first, table({"b": [5.0], "a": [6.0]}), allow_nan=False)
 
 
 class Tensor:
