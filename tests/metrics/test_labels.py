@@ -9,6 +9,7 @@ from helpers import loop_over, seeded, slow_but, specificity_score
 from sklearn import metrics as sk
 
 import dp_metrics as dp
+from dp_metrics.metrics.labels.layouts import Ratio, whole
 
 NO_NOISE = 1e6
 RATIOS = ("precision", "recall", "f1", "jaccard", "specificity")
@@ -58,6 +59,23 @@ def test_ratios_and_their_averages(ask, labels, ratio):
             of_other = ratio == "specificity"
             twin = sk.recall_score if of_other else getattr(sk, f"{ratio}_score")
             assert ours == pytest.approx(twin(y, p, pos_label=other if of_other else positive))
+
+
+@pytest.mark.parametrize(
+    ("kind", "average", "records"),
+    [
+        ("f1", None, [70, 50]),  # with the label, or predicted to have it
+        ("jaccard", None, [70, 50]),
+        ("precision", None, [60, 40]),
+        ("f1", "micro", [100]),
+        ("jaccard", "micro", [100]),
+        ("recall", "weighted", [100]),
+        ("selection_rate", "binary", [100]),
+    ],
+)
+def test_what_a_ratio_is_a_share_of(kind, average, records):
+    counts = whole(2).read(np.array([50.0, 10.0, 10.0, 30.0]))
+    np.testing.assert_allclose(Ratio(kind, average, 2).rests_on(counts), records)
 
 
 @each_set

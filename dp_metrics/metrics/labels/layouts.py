@@ -385,6 +385,8 @@ class Ratio:
 
     def rests_on(self, counts: Counts) -> Floats:
         """Return the number of records that each ratio is a share of."""
+        if self._is_accuracy and self.kind != "specificity":
+            return np.array([counts.n])
         a, b = self.parts(counts)
         return a / (2 if self.kind == "f1" else 1) + b
 
