@@ -218,6 +218,7 @@ def test_a_band_of_precisions_holds_the_curve_wherever_scores_lie_in_their_bins(
     limits = share * (1 - less), share + (1 - share) * more
     recall, lower, upper = bands.precisions_between(*lines, limits)
     assert (recall[0], recall[-1]) == (0, 1)
+    assert not any(each.any() for each in bands.precisions_between(*lines, (0.0, 0.0))[1:])  # of nobody
     precisions, recalls, _ = precision_recall_curve(y, scores)
     for reached in np.unique(recalls[recalls > 0]):
         first = precisions[:-1][recalls[:-1] == reached].max()  # that of the highest threshold
