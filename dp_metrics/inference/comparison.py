@@ -154,16 +154,14 @@ def wins_p_value(difference: int, decided: int, n: int, rate: float) -> float:
     on either side together, s(i) = P(X = i) + P(X = i + 1); twice a binomial plus a fair 0 or 1 is unimodal,
     the noise is log-concave, so s is unimodal, and it is symmetric about -1/2.
     """
-    upper = min(n, min(max(decided, 0), n) + Staircase(rate).largest(LEAST_P))
+    upper = min(n, max(decided, 0) + Staircase(rate).largest(LEAST_P))
     tails = (_two_sided_tail(k, difference, rate) for k in (upper, max(upper - 1, 0)))
     return min(1.0, LEAST_P + max(tails))
 
 
 def _two_sided_tail(k: int, difference: int, rate: float) -> float:
-    """Return P(abs(2 Binomial(k, 1/2) - k + noise) >= abs(difference))."""
+    """Return P(abs(2 Binomial(k, 1/2) - k + noise) >= abs(difference)); where that is 1, 1 or about 1."""
     far = min(abs(difference), _EXACT)
-    if far == 0:
-        return 1.0
     # Hoeffding's inequality: what lies farther away has at most the probability _LEFT_OUT
     width = math.ceil(math.sqrt(0.5 * k * math.log(2.0 / _LEFT_OUT)))
     wins = np.arange(max(k // 2 - width, 0), min(k // 2 + width + 1, k) + 1, dtype=np.float64)
