@@ -37,9 +37,9 @@ SPLIT_SEED = 0
 _CNN_BATCH, _CNN_EPOCHS = 64, 10
 
 
-def largest_log_loss(classes: int, bound: float) -> float:
-    """Return the largest log loss of one record, with logits in [-bound, bound]; a binary model has one."""
-    return float(np.log1p(np.exp(bound)) if classes == 2 else np.log1p((classes - 1) * np.exp(2.0 * bound)))
+def largest_log_loss(classes: int, spread: float) -> float:
+    """Return the largest log loss of one record, with logits that differ by `spread` at most."""
+    return float(np.log1p((classes - 1) * np.exp(spread)))
 
 
 def evaluate_model(dataset: Dataset, features: Any, target: Array) -> tuple[Array, Floats]:
@@ -201,9 +201,9 @@ def populations_of(dataset: Dataset, y: Array, prediction: Floats) -> dict[str, 
     # Clipped logits are the public cap where there are any, not the rounding of probabilities near 0 and 1.
     resolution, max_loss = float(np.finfo(np.float64).tiny), None
     if dataset.model != "xgboost":
-        max_loss = largest_log_loss(columns.shape[1], _IMAGE_LOGIT_BOUND)
+        max_loss = largest_log_loss(columns.shape[1], 2 * _IMAGE_LOGIT_BOUND)
     elif dataset.task == "binary":
-        max_loss = largest_log_loss(2, _LOGIT_BOUND)
+        max_loss = largest_log_loss(2, _LOGIT_BOUND)  # a margin is how far one logit is above the other
     else:
         resolution = float(np.finfo(np.float64).eps)
     cap = losses.log_loss_cap(resolution, max_loss)

@@ -270,13 +270,12 @@ def overall_tables(rows: Any) -> dict[str, Any]:
     if _DEFAULT not in set(lines["mechanism"]):
         return {}
     wide = _pivot(lines, "mean")
-    ratios = wide[[name for name in _RIVALS if name in wide.columns]].div(wide[_DEFAULT], axis=0)
+    ratios = wide.filter(items=_RIVALS).div(wide[_DEFAULT], axis=0)
     ratios = ratios.rename(columns={name: rival.title for name, rival in RIVALS.items()})
     groups = ratios.groupby(level="epsilon")
     own = lines[(lines["mechanism"] == _DEFAULT) & (lines["sampling"] > 0)].set_index([*PANEL, "epsilon"])
     smallest = lines["epsilon"].min()
-    stopped = _pivot(lines[lines["epsilon"] == smallest], "stopped")
-    stopped = stopped[[name for name in _SEARCHES if name in stopped.columns]]
+    stopped = _pivot(lines[lines["epsilon"] == smallest], "stopped").filter(items=_SEARCHES)
     stopped.index = [title_of(panel[:3]) for panel in stopped.index]
     return {
         f"Mean error / mean error of {_DEFAULT}, geometric means over panels": groups.agg(_geometric_mean).T,

@@ -63,7 +63,7 @@ def test_predictions_margins_and_logits_are_clipped_to_public_limits(monkeypatch
     y_test, prediction = evaluate_model(dataset, np.zeros((5, 2, 2)), np.zeros(5, int))
     assert -np.log(prediction[:, 0]) == pytest.approx(50.0)
     assert (-np.log(prediction) <= cap_of(dataset, y_test, prediction)).all()
-    assert largest_log_loss(10, 25.0) == pytest.approx(np.log(1 + 9 * np.exp(50)))
+    assert largest_log_loss(10, 50.0) == pytest.approx(np.log(1 + 9 * np.exp(50)))
 
 
 def test_multilayer_perceptron(monkeypatch):
