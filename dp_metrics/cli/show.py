@@ -219,6 +219,8 @@ def printed() -> Iterator[None]:
 def show(released: Any, name: str, typed: Namespace, budget: PrivacyAccountant | None) -> None:
     """Print a release: as JSON, or its cost, its numbers with their limits, and what must not be concluded.
 
+    Whoever calls it says so where it cannot be `printed`.
+
     Parameters
     ----------
     released : Result, PrivateMetricFrame, PrivateEvaluation, Comparison or Interval
@@ -240,8 +242,7 @@ def show(released: Any, name: str, typed: Namespace, budget: PrivacyAccountant |
         paid_by = None if budget is None else _budget_fields(budget)
         return {**told, **_fields(released, typed), "budget": paid_by}
 
-    with printed():
-        say(typed, document, _lines(released, name, _cost(released, typed, budget), typed, models))
+    say(typed, document, _lines(released, name, _cost(released, typed, budget), typed, models))
 
 
 def _fields(released: Any, typed: Namespace) -> ByName:
