@@ -88,10 +88,10 @@ def relative_error(
     bounded: bool = True,
 ) -> float:
     """Return a mechanism's exact expected relative error on these records."""
-    noise, stats = population.prepared(records, mechanism, epsilon, bounded=bounded)
-    value = stats.bounds(0, False).value
+    prepared = population.prepared(records, mechanism, epsilon, bounded=bounded)
+    value = prepared.stats[0].bounds(0, False).value
     cap = np.inf if bounded else ERROR_CAP * value
-    return float(mean_absolute_error(noise.law(stats, None), value, cap) / value)
+    return float(mean_absolute_error(prepared.laws(len(records))[0], value, cap) / value)
 
 
 def expected_errors(population: Population, epsilon: float, subsamples: int) -> list[float]:

@@ -126,9 +126,10 @@ def exact_errors(panel: Panel, name: str, subsamples: int) -> Floats:
     bounded, errors = name not in panel.without_bounds, np.zeros((subsamples, EPSILONS.size))
     for row, sample in zip(errors, panel.subsamples(subsamples), strict=True):
         for column, epsilon in enumerate(EPSILONS.tolist()):
-            noise, stats = panel.population.prepared(sample, mechanism, epsilon, bounded=bounded)
-            value = stats.bounds(0, False).value
-            row[column] = mean_absolute_error(noise.law(stats, None), value, ERROR_CAP * value) / value
+            prepared = panel.population.prepared(sample, mechanism, epsilon, bounded=bounded)
+            value = prepared.stats[0].bounds(0, False).value
+            (law,) = prepared.laws(len(sample))
+            row[column] = mean_absolute_error(law, value, ERROR_CAP * value) / value
     return errors.mean(axis=0)
 
 

@@ -250,8 +250,8 @@ def clipped_mean(population: Population, sample: Floats, entropy: Entropy, *, ep
     top = private_threshold(sample, entropy, epsilon=epsilon / 4, limit=population.bounds[1])
     if top == 0.0:
         return top
-    noise, stats = replace(population, bounds=(0.0, top)).prepared(sample, Laplace(), 3 * epsilon / 4)
-    return float(noise.prepare(stats)(entropy, None).value)
+    capped = replace(population, bounds=(0.0, top)).prepared(sample, Laplace(), 3 * epsilon / 4)
+    return float(capped.draws[0](entropy, None).value)
 
 
 Protocol: TypeAlias = tuple[Sequence[float], int]
@@ -342,9 +342,9 @@ def _drawn(study: Study, epsilon: float, number: int, population: Population) ->
             release = clipped_mean(population, records, _entropy(row), epsilon=epsilon)
         else:
             mechanism = rival.make(population.paper_unit(len(records)))
-            noise, stats = population.prepared(records, mechanism, epsilon, bounded=told)
-            release = noise.prepare(stats)(_entropy(row), None).value
-            law = noise.law(stats, None) if whole or number < EXACT_REPEATS else None
+            prepared = population.prepared(records, mechanism, epsilon, bounded=told)
+            release = prepared.draws[0](_entropy(row), None).value
+            law = prepared.laws(row.n)[0] if whole or number < EXACT_REPEATS else None
         rows.append(_released(row, release, law))
     return rows
 

@@ -26,8 +26,8 @@ from dp_metrics.inputs import losses
 from dp_metrics.inputs.options import Array, Floats, own_error_state
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS
-from dp_metrics.quantities.base import Noise
 from dp_metrics.release.query import Terms
+from dp_metrics.release.release import PreparedQuery
 
 _LOGIT_BOUND = 10.0  # margins of binary models are clipped to [-10, 10], as in the paper: a public cap
 _IMAGE_LOGIT_BOUND = 25.0  # logits of an image model are clipped to [-25, 25]
@@ -165,16 +165,15 @@ class Population:
     @own_error_state
     def prepared(
         self, sample: Floats, mechanism: Mechanism, epsilon: float, *, bounded: bool = True
-    ) -> tuple[Noise, Any]:
-        """Return how a mechanism draws the metric of a sample, and what that has to know of the sample."""
+    ) -> PreparedQuery:
+        """Return what a mechanism has left to draw for the metric of a sample."""
         bounds = self.bounds if bounded else None
         metric, options = METRICS["private_mean_loss"], dict[str, Any](max_loss=bounds and bounds[1])
         if self.metric == "variance":
             metric, options = METRICS["private_variance"], {"bounds": bounds}
         terms = Terms.of(epsilon=epsilon, mechanism=mechanism)
         query, source, _ = metric.read([sample], options, relation=terms.relation)
-        (noise,), _ = query.noises(terms, source.totals)
-        return noise, source.looks[0](noise.ranks, forget=noise.forgets)
+        return PreparedQuery.of(metric.name, terms, query, source)
 
     def paper_unit(self, size: int) -> float:
         """Return the unit of the paper's preset: the paper sums cross-entropy, and averages the others."""

@@ -102,8 +102,9 @@ def test_the_exact_error_is_that_of_the_releases():
     for row in rows_of(study, repeats=1):
         sample = BOUNDED[TASK].draw(1000, np.random.default_rng(row.draw_seed))
         mechanism = RIVALS[row.mechanism].make(1.0)
-        noise, stats = BOUNDED[TASK].prepared(sample, mechanism, 1.0, bounded=bool(row.bounded))
-        law, bounds, draw = noise.law(stats, None), stats.bounds(1, False), noise.prepare(stats)
+        prepared = BOUNDED[TASK].prepared(sample, mechanism, 1.0, bounded=bool(row.bounded))
+        (law,), (draw,) = prepared.laws(row.n), prepared.draws
+        bounds = prepared.stats[0].bounds(1, False)
         cap = math.inf if row.bounded else ERROR_CAP * bounds.value
         assert row.expected_error == pytest.approx(mean_absolute_error(law, bounds.value, cap), rel=1e-9)
         assert row.overshoot == pytest.approx(1 - law.cdf(ERROR_CAP * bounds.value))
@@ -117,8 +118,8 @@ def test_the_paper_searches_the_sum_of_cross_entropies():
     study = dataclasses.replace(STUDIES["cross-entropy"], tasks=(task,), rivals=(RIVALS["paper"],))
     rows = rows_of(study, {task: Population("log_loss", losses, (0.0, 10.0))}, repeats=EXACT_REPEATS)
     paper = AboveThreshold.paper()
-    noise, stats = Population("mse", n * losses, (0.0, 10.0 * n)).prepared(n * losses, paper, 1.0)
-    expected = mean_absolute_error(noise.law(stats, None), noise.bounds(stats).value)
+    prepared = Population("mse", n * losses, (0.0, 10.0 * n)).prepared(n * losses, paper, 1.0)
+    expected = mean_absolute_error(prepared.laws(n)[0], prepared.stats[0].bounds(0, False).value)
     for row in rows:
         power = math.log1p(n * row.release) / math.log(1.005)  # of the candidate, counted from 0
         assert power == pytest.approx(round(power), abs=1e-6)
@@ -216,8 +217,7 @@ def test_the_law_is_that_of_the_public_metric(name):
             if population.bounds is None and rival.needs_bounds:
                 continue
             mechanism = rival.make(population.paper_unit(200))
-            noise, stats = population.prepared(population.values, mechanism, 1.0)
-            draw = noise.prepare(stats)
+            (draw,) = population.prepared(population.values, mechanism, 1.0).draws
             for seed in range(5):
                 with pytest.warns(SeededReleaseWarning):
                     release = METRICS[metric](
