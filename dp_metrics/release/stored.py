@@ -460,7 +460,11 @@ def _plain_form(form: Any) -> Any:
 
 def read_shape(written: ByName) -> Shape:
     """Return the shape that a form holds."""
-    arguments = tuple(ArgumentShape(*one) for one in written["arguments"])
+    # earlier versions have no resolution where it is that of float64
+    arguments = tuple(
+        ArgumentShape(columns, states, resolution or ArgumentShape.resolution)
+        for columns, states, resolution in written["arguments"]
+    )
     return Shape(**{**written, "arguments": arguments})
 
 

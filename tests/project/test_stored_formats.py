@@ -13,6 +13,8 @@ from helpers import new_session
 
 from dp_metrics import PrivacyAccountant, PrivacyBudgetError, PrivateEvaluation, private_mae
 from dp_metrics.exceptions import StoredReleaseWarning
+from dp_metrics.inputs.arrays import ArgumentShape, Shape
+from dp_metrics.release.stored import read_shape
 
 STORED = Path(__file__).parent / "stored"
 MAE = 1.2205875885510002
@@ -64,6 +66,10 @@ def test_a_stored_release_is_read_with_its_limits_and_served_to_the_same_questio
         private_mae(np.zeros(199), np.zeros(199), **settings)
     with pytest.warns(StoredReleaseWarning):
         assert private_mae(np.zeros(200), np.zeros(200), **settings) == MAE
+
+
+def test_a_form_of_an_earlier_version_has_the_resolution_of_float64_and_no_fields_for_persons():
+    assert read_shape({"arguments": [[2, False, None]], "n": 5}) == Shape((ArgumentShape(2, False),), 5)
 
 
 def without_what_was_added(now, stored):
