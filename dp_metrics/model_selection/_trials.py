@@ -22,6 +22,7 @@ from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdo
 from fractions import Fraction
 from functools import partial
 from itertools import chain
+from operator import itemgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -290,12 +291,9 @@ def best_of_geometric(
     exp(epsilon) between neighbours: p because it is private, and 1 - (1-success) F, which is
     success + (1-success) (1-F), because 1 - F is.
     """
-    best = trial()
-    for _ in range(geometric(entropy, success) - 1):
-        latest = trial()
-        if latest[0] > best[0]:
-            best = latest
-    return best
+    first = trial()  # before their number, as releases from a seed have been
+    others = (trial() for _ in range(geometric(entropy, success) - 1))
+    return max(chain([first], others), key=itemgetter(0))
 
 
 def check_candidates(estimator: Any, distributions: Any, methods: tuple[str, ...]) -> None:
