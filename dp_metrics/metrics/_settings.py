@@ -344,15 +344,17 @@ def _entries(section: str) -> Iterator[tuple[str, str]]:
         yield head, rest
 
 
-def _read_shared() -> Iterator[tuple[str, set[str], str]]:
-    """Yield of each shared entry the name, the words that choose it, and all of it behind the name."""
+def _read_shared() -> dict[str, list[tuple[set[str], str]]]:
+    """Return the shared entries by name: the words that choose each, and all of it behind the name."""
+    found: dict[str, list[tuple[set[str], str]]] = {}
     for kind in _KINDS.values():
         for head, rest in _entries(_sections(kind).get("Parameters", "")):
             name, _, words = head.removesuffix("]").partition(" [")
-            yield name, {*words.split(", ")}, rest
+            found.setdefault(name, []).append(({*words.split(", ")}, rest))
+    return found
 
 
-_SHARED = tuple(_read_shared())
+_SHARED = _read_shared()
 
 
 def shares_docstring(*words: str, **details: str) -> Callable[[F], F]:
@@ -398,8 +400,7 @@ def _completed(function: Function, words: set[str]) -> str:
 
 def _entry(parameter: inspect.Parameter, true: set[str]) -> str:
     """Return the first shared entry of a parameter of which one word is true, with the default."""
-    chosen = (rest for name, words, rest in _SHARED if name == parameter.name and words & true)
-    kind, _, text = next(chosen).partition("\n")
+    kind, _, text = next(rest for words, rest in _SHARED[parameter.name] if words & true).partition("\n")
     if parameter.default is not parameter.empty:
         kind += f", default={parameter.default!r}".replace("'", '"')
     return f"{kind}\n{text}"
