@@ -172,12 +172,10 @@ def stages_of(
     else:
         share = min(_LEAST_SHARE + Fraction(1 / (6 * excess)), _LARGEST_SHARE)
     selection, first, end = Hazard(resolution=resolution), share * epsilon, statistic.output_range[1]
-    ranks = selection.count_ranks(first, n=None, monotonic=statistic.monotonic, output_range=(0.0, MAX_FLOAT))
     largest = end if statistic.monotonic else rounded(Fraction(end) ** 2)
     return Stages(
-        probability, selection, first, _rank(n, epsilon), ranks, statistic, n or 0, limit, largest,
-        epsilon - first,
-    )  # fmt: skip
+        probability, selection, first, _rank(n, epsilon), statistic, n or 0, limit, largest, epsilon - first
+    )
 
 
 @dataclass(frozen=True)
@@ -194,8 +192,6 @@ class Stages:
         What the first one costs.
     rank : int
         k: the statistic is that of the k-th records from the ends.
-    ranks : int
-        The number of its output bounds.
     statistic : BoundsFacts
         What is public of the statistic that the first one draws.
     n : int
@@ -212,12 +208,17 @@ class Stages:
     selection: Hazard
     first: Fraction
     rank: int
-    ranks: int
     statistic: BoundsFacts
     n: int
     limit: float
     largest: float
     epsilon: Fraction
+
+    @property
+    def ranks(self) -> int:
+        """The number of output bounds of the statistic."""
+        monotonic, any_range = self.statistic.monotonic, (0.0, MAX_FLOAT)
+        return self.selection.count_ranks(self.first, n=None, monotonic=monotonic, output_range=any_range)
 
     def second_law(self, clipped: ClippedSum, private_n: int | None) -> GeometricLaw | SumsLaw:
         """Return the exact law of the second stage, given the clipped sum."""
