@@ -3,16 +3,14 @@
 All follow from the noise of each group, which is public. Limits of a gap combine limits of groups.
 """
 
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import permutations
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from dp_metrics.fairness.frame_query import NO_RECORDS, Entry, FrameCell
+from dp_metrics.inputs.options import Floats
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics.labels.confusion import Confusion
 from dp_metrics.metrics.scores.table import ScoreTable
@@ -215,23 +213,32 @@ class GroupLimits:
         """
         if of == "ratio" or self.asked.is_sure or any(map(counts_persons, self.results)):
             return None
-        pairs = [(0, 1)] if isinstance(of, tuple) else list(permutations(range(len(self.results)), 2))
-        if not pairs:
+        pairs = ~np.eye(len(self.results), dtype=bool)
+        if isinstance(of, tuple):
+            pairs = np.triu(pairs)
+        if not pairs.any():
             return None
-        results, near = self.results, self.limits(self.miss)
-        told = [_told_by_counts(cell) for cell in self.entry.known.values()]
+        near = wide = self._least_gaps(self.miss)
+        if near[pairs].max() > 0:  # else wider limits, which take time, leave no gap either
+            wide = self._least_gaps(self.miss / np.count_nonzero(pairs))
+        # how far one is above another at most is how far this is below it at least
+        lower, upper = (max(gaps[pairs].tolist()) for gaps in (wide, -near.T))
+        return Limits(max(0.0, lower) if of == "difference" else lower, upper, APPROXIMATE)
 
-        @cache
-        def wide(group: int) -> Interval:
-            return self.told(results[group], 1 - self.miss / len(pairs))
+    def _least_gaps(self, miss: float) -> Floats:
+        """Return a lower limit of the value of each group, in rows, less that of each other one, in columns.
 
-        of_near = [_gap([told[i] for i in pair], [near[i] for i in pair]) for pair in pairs]
-        upper, lower = max(high for _, high in of_near), 0.0 if of == "difference" else -math.inf
-        # wider limits take time, and are asked for only where closer ones are above what is known already
-        for (low, _), pair in sorted(zip(of_near, pairs, strict=True), reverse=True):
-            if low > lower:
-                lower = max(lower, _gap([told[i] for i in pair], [wide(i) for i in pair])[0])
-        return Limits(lower, upper, APPROXIMATE)
+        Notes
+        -----
+        Let x be the least and y the largest value that counts tell of the two groups: what they do not tell
+        may move both at once. Chance moves the one down to its lower limit l, and the other up to its upper
+        one u. That adds up in squares: x - y - ((x - l)^2 + (u - y)^2)^(1/2); see `combined_limits`.
+        """
+        told = zip(*map(_told_by_counts, self.entry.known.values()), strict=True)
+        lower, upper = np.transpose([tuple(one) for one in self.limits(miss)])
+        x, y = (np.clip(ends, lower, upper) for ends in told)
+        chance: Floats = np.add.outer((x - lower) ** 2, (upper - y) ** 2) ** 0.5
+        return np.subtract.outer(x, y) - chance
 
 
 def _told_by_counts(cell: FrameCell) -> Gap:
@@ -248,17 +255,3 @@ def _told_by_counts(cell: FrameCell) -> Gap:
 def _approximate(*told: Interval) -> str:
     """Return the note of limits that follow from these."""
     return APPROXIMATE if any(APPROXIMATE in one.note for one in told) else ""
-
-
-def _gap(told: Sequence[Gap], ends: Sequence[Interval]) -> Gap:
-    """Return approximate limits of the first value less the second, from what counts tell of either.
-
-    What is not told may move both values at once. Only what chance does beyond that is added up in squares.
-    """
-    from dp_metrics.release.count_limits import combined_limits  # slow to import
-
-    (low, high), (other_low, other_high) = told
-    limits = [(one.lower, one.upper) for one in ends]
-    lower, _ = combined_limits(np.subtract, [low, other_high], limits)
-    _, upper = combined_limits(np.subtract, [high, other_low], limits)
-    return lower, upper
