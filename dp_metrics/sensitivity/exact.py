@@ -378,7 +378,7 @@ Pairs: TypeAlias = tuple[Floats, Floats]
 """Exact sums of two floats, the first of which is the sum rounded."""
 
 
-_SLACK = 1024  # values to look at before the first partial selection, at least
+_SLACK = 1024  # values to collect before the next partial selection, at least
 
 
 class Largest:
@@ -401,12 +401,13 @@ class Largest:
         if self._capacity == 0 or not self._sign * extreme > self._threshold:
             return  # values at the threshold are already held `capacity` times over
         # a few values tell which of the others may be among the largest
-        few = 2 * self._capacity + _SLACK if self._threshold == -np.inf else 0
+        most = 2 * self._capacity + _SLACK
+        few = most if self._threshold == -np.inf else 0
         for part in (values[:few], values[few:]):
             beyond = part > self._threshold if self._sign == 1 else part < -self._threshold
             # places are found faster than a mask is applied
             held = np.concatenate([self._held, self._sign * part[beyond.nonzero()]])
-            if held.size > self._capacity:
+            if held.size >= most:
                 held = np.partition(held, -self._capacity)[-self._capacity :]
                 self._threshold = held.min()
             self._held = held
@@ -414,7 +415,7 @@ class Largest:
     def in_order(self) -> Floats:
         """Return what is kept, the most extreme first."""
         # adding 0 leaves no negative zero, so that merges agree to the bit
-        return self._sign * np.sort(self._held)[::-1] + 0.0
+        return self._sign * np.sort(self._held)[::-1][: self._capacity] + 0.0
 
 
 def largest_of_both(a: Floats, b: Floats, capacity: int) -> Floats:
