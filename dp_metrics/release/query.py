@@ -87,7 +87,8 @@ class Terms:
         exact = exact_epsilon(epsilon)
         check_choice(neighboring, "neighboring", NEIGHBORING)
         chosen = None if mechanism is None else get_mechanism(mechanism)
-        check_accountant(accountant)
+        if accountant is not None:
+            check_accountant(accountant)
         if not isinstance(spend_name, str | None):
             raise TypeError("spend_name must be None or a string.")
         return cls(exact, Relation(neighboring), chosen, accountant, check_entropy(random_state), spend_name)
