@@ -80,7 +80,8 @@ class ShareOfRecords(Monotone):
         """Return the result."""
         if _is_mean(released):
             return super().__call__(released)
-        return self._shown(self.counts(released), released)
+        counts = self.counts.layout.counts(released.values[0], released.public_n)
+        return self._shown(self.counts.formula(counts), released)
 
     def _shown(self, share: Any, released: ReleasedNumbers) -> Any:
         """Return the share, or the number of records that it is of all, which is public then."""
