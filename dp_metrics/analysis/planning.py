@@ -9,8 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
-from itertools import product
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -283,16 +282,22 @@ def plan_release(  # noqa: PLR0913 - each may be known of the data
     usual, _ = prepared(1000 if n is None else n, 1.0 if epsilon is None else epsilon)[0]
     if width is not None and _width(usual, asked) is None:
         raise ValueError(NO_POPULATION.format(row.name))
-    # what is known has one candidate: there is one pair if that is both, and the error is asked for
-    pairs = [*product(_SIZES if n is None else [n], _EPSILONS if epsilon is None else [epsilon])]
-    # the first that is enough, if then all that follow are
-    place = bisect_left(pairs, True, key=lambda pair: is_enough(*pair)) if goals else 0
-    if place == len(pairs):
-        largest = pairs[-1][n is not None]
+    if n is None:
+        assert epsilon is not None
+        return plan(_first(_SIZES, partial(is_enough, eps=epsilon)), epsilon)
+    if epsilon is None:
+        return plan(n, _first(_EPSILONS, partial(is_enough, n)))
+    return plan(n, epsilon)
+
+
+def _first(candidates: Sequence[Any], is_enough: Callable[[Any], bool]) -> Any:
+    """Return the first that is enough, if then all that follow are."""
+    place = bisect_left(candidates, True, key=is_enough)
+    if place == len(candidates):
         raise ValueError(
-            f"Nothing up to {largest:,.0f} is enough: accept more, or change what else is given."
+            f"Nothing up to {candidates[-1]:,.0f} is enough: accept more, or change what else is given."
         )
-    return plan(*pairs[place])
+    return candidates[place]
 
 
 def _records_of(
