@@ -228,41 +228,33 @@ _OF_WHAT: Mapping[str | None, int | None] = {"true": 1, "pred": 0, "all": None}
 """Over which axes of a matrix the records are added up that its shares are of."""
 
 
-@dataclass(frozen=True)
-class MatrixShares:
-    """The confusion matrix, or shares of its rows, its columns or all of it.
+def _sums_of_matrix(matrix: Any, normalize: str) -> Any:
+    return matrix.sum(axis=_OF_WHAT[normalize], keepdims=True)
 
-    Parameters
-    ----------
-    normalize : str or None
-        One of `_OF_WHAT`; None: numbers of records.
+
+def matrix_shares(counts: Counts, others: Floats | None = None, *, normalize: str | None) -> Any:
+    """Return the confusion matrix, or shares of its rows, its columns or all of it.
+
+    With `others`, a matrix too, each cell is compared with the cells of that, not of its own matrix: for
+    limits of the shares.
     """
+    matrix = counts.matrix
+    if normalize is None or matrix is None:
+        return matrix
+    sums = _sums_of_matrix(matrix if others is None else others, normalize)
+    total = sums if others is None else matrix + (sums - others)
+    return quotients(matrix, total)
 
-    normalize: str | None
 
-    def _sums(self, matrix: Any) -> Any:
-        return matrix.sum(axis=_OF_WHAT[self.normalize], keepdims=True)
+def parts_of_shares(counts: Counts, *, normalize: str) -> tuple[Floats, Floats]:
+    """Return each cell, one row after the other, and the others of what its share is of."""
+    matrix: Any = counts.matrix
+    return matrix.ravel(), (_sums_of_matrix(matrix, normalize) - matrix).ravel()
 
-    def __call__(self, counts: Counts, others: Floats | None = None) -> Any:
-        """Return the cells.
 
-        With `others`, a matrix too, each cell is compared with the cells of that, not of its own matrix: for
-        limits of the shares.
-        """
-        matrix: Any = counts.matrix
-        if self.normalize is None:
-            return matrix
-        total = self._sums(matrix) if others is None else matrix + (self._sums(others) - others)
-        return quotients(matrix, total)
-
-    def parts(self, counts: Counts) -> tuple[Floats, Floats]:
-        """Return each cell, one row after the other, and the others of what its share is of."""
-        matrix: Any = counts.matrix
-        return matrix.ravel(), (self._sums(matrix) - matrix).ravel()
-
-    def rests_on(self, counts: Counts) -> Floats:
-        """Return what the cells are divided by; nothing if they are counts."""
-        return np.empty(0) if self.normalize is None else np.ravel(self._sums(counts.matrix))
+def sizes_of_shares(counts: Counts, *, normalize: str | None) -> Floats:
+    """Return what the cells are divided by; nothing if they are counts."""
+    return np.empty(0) if normalize is None else np.ravel(_sums_of_matrix(counts.matrix, normalize))
 
 
 _TOLD = {

@@ -382,10 +382,12 @@ def private_confusion_matrix(
     """
     known = LabelSet.of(settings["labels"])
     check_choice(normalize, "normalize", (None, "true", "pred", "all"))
-    layout, shares = layouts.whole(known.size), layouts.MatrixShares(normalize)
-    parts_of = None if normalize is None or known.size > _MOST_LIMITED else shares.parts
-    asked = Confusion(layout, shares, known, shares.rests_on, parts_of=parts_of, needs_matrix=True)
-    return asks(asked.query)
+    formula = partial(layouts.matrix_shares, normalize=normalize)
+    sizes, parts_of = partial(layouts.sizes_of_shares, normalize=normalize), None
+    if normalize is not None and known.size <= _MOST_LIMITED:
+        parts_of = partial(layouts.parts_of_shares, normalize=normalize)
+    layout = layouts.whole(known.size)
+    return asks(Confusion(layout, formula, known, sizes, parts_of=parts_of, needs_matrix=True).query)
 
 
 @private("sklearn.metrics.balanced_accuracy_score", greater_is_better=True, **OF_COUNTS)
