@@ -238,8 +238,8 @@ def matrix_shares(counts: Counts, others: Floats | None = None, *, normalize: st
     With `others`, a matrix too, each cell is compared with the cells of that, not of its own matrix: for
     limits of the shares.
     """
-    matrix = counts.matrix
-    if normalize is None or matrix is None:
+    matrix: Any = counts.matrix
+    if normalize is None:
         return matrix
     sums = _sums_of_matrix(matrix if others is None else others, normalize)
     total = sums if others is None else matrix + (sums - others)
