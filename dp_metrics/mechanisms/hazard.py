@@ -103,7 +103,7 @@ class HazardLaw(GridLaw):
         """Return the number of the first output with U < H(Lambda_k), or of the last if there is none."""
         word = uniform.prefix(64)
         guess = self._guess(word)
-        return guess if self._certain(guess, word) else self._search(uniform)
+        return guess if self._certain(guess, word) else self._search(guess, uniform)
 
     def _guess(self, word: int) -> int:
         """Return the number that a U which starts with this word draws, or one near it."""
@@ -143,11 +143,23 @@ class HazardLaw(GridLaw):
         y = 1.0 / x
         return math.nan, float(1 - self.below) * y * y * y
 
-    def _search(self, uniform: LazyUniform) -> int:
-        """Find the first output with U < H(Lambda_k) by exact comparisons."""
-        numbers, exact_runs = range(self.grid.first, self.grid.last), cache(self._exact_runs)
-        is_below = partial(self._is_below, uniform=uniform, exact_runs=exact_runs)
-        return self.grid.first + bisect_left(numbers, True, key=is_below)
+    def _search(self, guess: int, uniform: LazyUniform) -> int:
+        """Find the first output with U < H(Lambda_k) by exact comparisons, galloping away from a guess."""
+        exact_runs = cache(self._exact_runs)
+        low, high = self.grid.first - 1, self.grid.last  # U >= H at low, U < H (or the last) at high
+        stride = 1
+        number = min(max(guess, low + 1), high - 1)
+        while high - low > 1:
+            if self._is_below(number, uniform, exact_runs):
+                high = number
+                number = max(number - stride, low + 1)
+            else:
+                low = number
+                number = min(number + stride, high - 1)
+            if low >= self.grid.first and high < self.grid.last:
+                number = (low + high) // 2
+            stride *= 2
+        return high
 
     def _is_below(self, number: int, uniform: LazyUniform, exact_runs: Function) -> bool:
         """Return whether U < H(Lambda_number), with ever more bits of both sides until that is certain.
