@@ -380,7 +380,7 @@ def check_columns(array: Array, name: str) -> None:
         raise ValueError(f"{name} should be a 1d or 2d array, got a {array.ndim}d array instead.")
 
 
-BLOCK_BITS = 15
+BLOCK_BITS = 16
 BLOCK = 1 << BLOCK_BITS
 """Records handled at once: small enough for the cache, large enough to hide the cost of a call."""
 

@@ -107,10 +107,10 @@ LEVEL_BITS = 48
 LEVELS = 2047 << (52 - LEVEL_BITS)
 """Number of the levels that are floats; the next one is 2^1024."""
 
-_LOW = 22  # of the bits of a mantissa that differ within a level, those in its lower part
+_LOW = 52 - 2 * BLOCK_BITS  # of the bits of a mantissa that differ within a level, those in its lower part
 _LOWER = (1 << _LOW) - 1
 _UPPER = (1 << LEVEL_BITS) - (1 << _LOW)
-_SUM = _LOW + BLOCK_BITS  # a sum of lower parts in a block is below 2^37
+_SUM = _LOW + BLOCK_BITS  # a sum of lower parts in a block is below 2^36
 _OF_LOW = np.int64((1023 + _SUM) << 52)
 _OF_HIGH = np.int64((1023 + 52 - _LOW) << 52)
 
@@ -119,10 +119,10 @@ class LevelSums:
     """Counts and exact sums of non-negative floats by level, for blocks of at most `BLOCK` of them.
 
     The levels are numbered by the bits that they have. Values of one level share an exponent and the first
-    bits of the mantissa. The last 22 of the other bits, and those before them, are put into floats of one
-    size each, without arithmetic: 2^37 and the lower part, 2^30 and the upper. The sum of the first in a
+    bits of the mantissa. The last 20 of the other bits, and those before them, are put into floats of one
+    size each, without arithmetic: 2^36 and the lower part, 2^32 and the upper. The sum of the first in a
     block, below 2^53 and so exact, tells the count and the sum of the lower parts. In whole numbers of 64
-    bits there is room for the upper parts, of 26 bits, of 2^37 records.
+    bits there is room for the upper parts, of 28 bits, of 2^35 records.
     """
 
     def __init__(self) -> None:
@@ -230,13 +230,13 @@ class BlockSums:
     Notes
     -----
     Error-free vector extraction (Rump, Ogita and Oishi 2008, doi:10.1137/050645671). Let |v| <= 2^e for every
-    v of a block of at most 2^15 values, and sigma = 1.5 * 2^(k + 52) with k < e. Then v + sigma is rounded to
+    v of a block of at most 2^16 values, and sigma = 1.5 * 2^(k + 52) with k < e. Then v + sigma is rounded to
     a multiple of 2^k, q = (v + sigma) - sigma is exact, and so is the rest v - q, at most 2^(k - 1) in size.
 
-    For sums k = e - 47. The bits of v + sigma, read as a whole number, are those of sigma plus q / 2^k,
+    For sums k = e - 46. The bits of v + sigma, read as a whole number, are those of sigma plus q / 2^k,
     because both have one exponent. They add up in whole numbers of 64 bits, in which the copies of sigma may
-    wrap around, but the sum of all q / 2^k has 62 bits. The rests of values from 2^(k + 13) on are multiples
-    of 2^(k - 39): every partial sum of them, in any order, has 53 bits, and is exact.
+    wrap around, but the sum of all q / 2^k has 62 bits. The rests of values from 2^(k + 14) on are multiples
+    of 2^(k - 38): every partial sum of them, in any order, has 53 bits, and is exact.
 
     For squares values are cut into three slices, each a whole number of up to 2^22: of 2^(e - 22), of
     2^(e - 45) and, for values from 2^(e - 16) on, of 2^(e - 68). Products of two have 44 bits, so that their
@@ -251,8 +251,8 @@ class BlockSums:
         self._usual = 0.0  # the size of most values of an earlier block
 
     @cached_property
-    def _buffers(self) -> Floats:
-        return np.empty((2, BLOCK))
+    def _buffer(self) -> Floats:
+        return np.empty(BLOCK)
 
     @cached_property
     def _slices(self) -> Floats:
@@ -277,14 +277,14 @@ class BlockSums:
         if largest >= _HUGE:
             return _sum_one_by_one(block) + total
         lowest = max(math.frexp(largest)[1] - _SUM_BITS, -UNIT_BITS)
-        sigma, rest = math.ldexp(1.5, lowest + 52), self._buffers[1, : block.size]
+        # the rests of smaller values are summed apart
+        small = self._smaller(block, lowest + _REST_FROM, signed)
+        sigma, rest = math.ldexp(1.5, lowest + 52), self._buffer[: block.size]
         np.add(block, sigma, out=rest)
         whole = int(np.add.reduce(rest.view(np.int64))) - block.size * int(np.float64(sigma).view(np.int64))
         total += ((whole + (1 << 63)) % (1 << 64) - (1 << 63)) << (lowest + UNIT_BITS)
         np.subtract(rest, sigma, out=rest)
         np.subtract(block, rest, out=rest)
-        # the rests of smaller values are summed apart
-        small = self._smaller(block, lowest + _REST_FROM, signed)
         apart = rest[small]
         rest[small] = 0.0
         return total + float_units(float(np.add.reduce(rest))) + exact_sum(apart[apart != 0.0])
@@ -325,7 +325,7 @@ class BlockSums:
 
     def _smaller(self, block: Floats, exponent: int, signed: bool) -> NDArray[np.intp]:
         """Return the places of the values below 2^exponent in size."""
-        sizes = np.abs(block, out=self._buffers[0, : block.size]) if signed else block
+        sizes = np.abs(block, out=self._buffer[: block.size]) if signed else block
         return (sizes < math.ldexp(1.0, exponent)).nonzero()[0]
 
     def _without_far(self, block: Floats, largest: float) -> tuple[Floats, float, Floats]:
@@ -400,17 +400,18 @@ class Largest:
         """Look at values; `extreme` is the largest of them, or the smallest."""
         if self._capacity == 0 or not self._sign * extreme > self._threshold:
             return  # values at the threshold are already held `capacity` times over
-        # a few values tell which of the others may be among the largest
         most = 2 * self._capacity + _SLACK
-        few = most if self._threshold == -np.inf else 0
-        for part in (values[:few], values[few:]):
-            beyond = part > self._threshold if self._sign == 1 else part < -self._threshold
-            # places are found faster than a mask is applied
-            held = np.concatenate([self._held, self._sign * part[beyond.nonzero()]])
-            if held.size >= most:
-                held = np.partition(held, -self._capacity)[-self._capacity :]
-                self._threshold = held.min()
-            self._held = held
+        if self._threshold == -np.inf and values.size > most:
+            # a few values tell which of the others may be among the largest
+            self.add(values[:most], self._sign * np.inf)
+            values = values[most:]
+        beyond = values > self._threshold if self._sign == 1 else values < -self._threshold
+        # places are found faster than a mask is applied
+        held = np.concatenate([self._held, self._sign * values[beyond.nonzero()]])
+        if held.size >= most:
+            held = np.partition(held, -self._capacity)[-self._capacity :]
+            self._threshold = held.min()
+        self._held = held
 
     def in_order(self) -> Floats:
         """Return what is kept, the most extreme first."""
