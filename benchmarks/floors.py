@@ -12,7 +12,7 @@ on the same records; all calls take turns in one process, and times are medians.
 An exact sum splits a value by a power of two whose sum with it is rounded (see `BlockSums`): one addition, a
 sum of the bits, two subtractions that leave the rest, and its sum. Squares need three such slices, and the
 sums of six products. The noise of a variance follows values at some places in order, and so needs counts of
-bins of them. That of a bounded mean follows its spread, by sums of both halves of the bits of equal sizes.
+bins of them. A bounded mean is released with its spread.
 """
 
 import argparse
@@ -75,13 +75,20 @@ def passes_of_variance(y: Floats) -> None:
 
 
 def passes_of_mean(y: Floats) -> None:
-    """Move values to begin at 0, find the ends, and add up both halves of their bits by size."""
+    """Find the ends, move values to begin at 0, and add up them, in two parts, and their spread."""
     for block in in_blocks(y):
-        moved = np.subtract(block, BOUNDS[0], out=BUFFERS[0, : block.size])
-        moved.min(), moved.max()
-        level = moved.view(np.int64) >> 48
-        level -= level.min()
-        np.bincount(level, moved), np.bincount(level, moved)
+        moved, high, rest, share = BUFFERS[:, : block.size]
+        block.min(), block.max()
+        np.subtract(block, BOUNDS[0], out=moved)
+        (moved < 2.0**-26).nonzero()
+        split(moved, 10, high, rest)
+        high.view(np.int64).sum()
+        rest.sum()
+        np.divide(moved, BOUNDS[1] - BOUNDS[0], out=share)
+        np.subtract(1.0, share, out=rest)
+        np.multiply(share, rest, out=share)
+        np.multiply(share, 2.0**36, out=share)
+        np.floor(share, out=share).sum()
 
 
 def rows(n: int, repeats: int) -> list[list[str]]:

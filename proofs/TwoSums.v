@@ -106,19 +106,11 @@ Proof.
   rewrite Nat2Z.inj_succ, Z.mul_succ_l. lia.
 Qed.
 
-(** A mean of numbers from 0 to 1 and its spread ([MeanStats.spread] in mean.py, [SpreadLaw] in geometric.py). Any
-    function that begins and ends at 0 and is nowhere steeper than 1 comes free with the number itself. *)
-Theorem spread_comes_free (g : R -> R) u w :
-  (forall x y, 0 <= x -> x <= y -> y <= 1 -> Rabs (g y - g x) <= y - x) -> g 0 = 0 -> g 1 = 0 ->
-  0 <= u <= 1 -> 0 <= w <= 1 -> Rabs (u - w) + Rabs (g u - g w) <= 1.
-Proof.
-  intros flat g0 g1 hu hw. assert (from0 := fun y h0 h1 => flat 0 y ltac:(lra) h0 h1).
-  assert (to1 := fun x h0 h1 => flat x 1 h0 h1 ltac:(lra)).
-  assert (a := from0 u ltac:(lra) ltac:(lra)). assert (b := from0 w ltac:(lra) ltac:(lra)).
-  assert (c := to1 u ltac:(lra) ltac:(lra)). assert (d := to1 w ltac:(lra) ltac:(lra)).
-  rewrite g0 in a, b. rewrite g1 in c, d. revert a b c d. unfold Rabs.
-  repeat destruct Rcase_abs; lra.
-Qed.
+(** A mean of numbers from 0 to 1 and its spread ([MeanWithSpread] in mean.py, [SpreadLaw] in geometric.py). Whatever
+    lies between 0 and both a number and what is left of it to 1, comes free with the number itself. *)
+Theorem spread_comes_free u w a b : 0 <= a <= u -> a <= 1 - u -> 0 <= b <= w -> b <= 1 - w ->
+  Rabs (u - w) + Rabs (a - b) <= 1.
+Proof. intros. unfold Rabs. repeat destruct Rcase_abs; lra. Qed.
 
 (** Two numbers that move by at most n together move by at most a step more once each is rounded. *)
 Theorem rounding_two_adds_a_step a a' b b' n : Rabs (a - a') + Rabs (b - b') <= INR n ->

@@ -189,7 +189,7 @@ class Known:
     def prepared(self, mechanism, epsilon=1.0, *, relation=Relation.REPLACE_ONE):
         """Return how a mechanism draws the quantity, and what that has to know of the records."""
         noise = self.noise(mechanism, epsilon, relation=relation)
-        return noise, self.stats(noise.ranks, forget=noise.forgets)
+        return noise, self.stats(noise.ranks)
 
     def output_bounds(self, mechanism, epsilon=1.0, *, relation=Relation.REPLACE_ONE) -> OutputBounds:
         """Return the output bounds for a release in one stage."""
@@ -527,7 +527,7 @@ def known_of(plan, source, epsilon=1, relation=Relation.REPLACE_ONE):
     """Return the noises of a plan, and the stats that they ask for."""
     noises, _ = plan.noises(Terms(Fraction(epsilon), relation), source.totals, source.capacity)
     looks = zip(source.looks, noises, strict=True)
-    return noises, [look(noise.ranks, forget=noise.forgets) for look, noise in looks]
+    return noises, [look(noise.ranks) for look, noise in looks]
 
 
 def result_as_if(plan, source, values, epsilon=1, metric="private_compare") -> Result:

@@ -65,7 +65,7 @@ class Geometric(Mechanism):
     between neighbours the exponent changes by epsilon at most. The position on the lattice is exact rational
     arithmetic and the noise is drawn from fair bits without a float, so this holds for the program as
     executed. With a spread one record moves both numbers together by s + 1 steps at most
-    (``MeanStats.spread``), and each has noise k with probability proportional to ``exp(-epsilon |k| / (s +
+    (``MeanWithSpread``), and each has noise k with probability proportional to ``exp(-epsilon |k| / (s +
     1))``; or, above an epsilon of 2, the mean has staircase noise at 7/8 of epsilon, and the spread, which
     moves by s / 4 steps at most, rounded up, at 1/8. The metric must have a public upper limit. With a
     private number of records a record more or less moves both sums together by the limit. The two counts of a

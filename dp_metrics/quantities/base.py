@@ -250,8 +250,6 @@ class Noise:
     of the numbers: that says how sure it is.
     """
 
-    forgets: ClassVar[bool] = False
-    """Whether it needs stats that do not look at the records again."""
     units: int = 1
     """As in `Quantity`."""
 

@@ -103,8 +103,11 @@ class MeanOf(Quantity):
             sensitivity=sensitivity,
             record_limit=record_limit,
             mean_ranks=min(ranks, n),
-            has_spread=totals.is_plain and cap is not None,
+            has_spread=self._has_spread(totals),
         )
+
+    def _has_spread(self, totals: Totals) -> bool:
+        return totals.is_plain and self.record_loss.cap is not None
 
     def extremes_limit(self, totals: Totals | None) -> float:
         """Return the public limit of a term, counted n / W times where the total weight W is not n."""
@@ -122,7 +125,7 @@ class MeanOf(Quantity):
         if self.is_share and (totals is None or totals.is_plain):
             cells = ((2, Fraction(1)),)
             return noise_of_cells(cells, epsilon, private_n=totals is None, is_partition=True)
-        if totals is None or not self.facts(totals, 1).has_spread:
+        if totals is None or not self._has_spread(totals):
             return None
         return MeanWithSpread(self, mechanism, totals, None, epsilon)
 
@@ -142,6 +145,8 @@ class MeanOf(Quantity):
         largest, smallest = Largest(ranks), Largest(ranks, sign=-1)
         headroom = np.empty(0), np.empty(0)
         sums, levels, total = BlockSums(), LevelSums() if forget and not is_counted else None, 0
+        # noise with a spread asks for no ranks
+        has_spread, spread = self._has_spread(totals) and (forget or not ranks) and not is_counted, 0
         # a loss that overflows is clipped, in silence: NumPy's warning would tell of a record
         for block, high in terms():
             if high > limit:
@@ -153,6 +158,8 @@ class MeanOf(Quantity):
                 total += int(block.sum()) << exact.UNIT_BITS
             else:
                 total += sums.total(block, high, signed=False)
+            if has_spread:
+                spread += _spread_units(block, self.record_loss.limit)
             if limits is not None:
                 of_block = exact.exact_difference(limits[done : done + block.size], block)
                 headroom = exact.largest_pairs(headroom, of_block, ranks)
@@ -172,6 +179,7 @@ class MeanOf(Quantity):
             total=total,
             largest=largest.in_order(),
             headroom=headroom,
+            spread=spread,
             by_level=by_level,
             terms=None if forget else terms,
         )
@@ -203,7 +211,7 @@ class MeanWithSpread(OneStage):
     """A mean of numbers from 0 to a public limit, by the geometric mechanism, and its spread.
 
     The law of the mean tells the lattice and the noise of both: see `spread_noise`. In units of the limit a
-    record moves the mean and the spread together by at most 1 / n (`MeanStats.spread`). That is at most so
+    record moves the mean and the spread together by at most 1 / n (`_spread_units`). That is at most so
     many steps as the law allows for the mean alone, which has room for its rounding to a float. Rounding each
     to the lattice adds less than a step to its change, so the whole numbers move by at most one step more
     together. Above epsilon 2 each has a part of epsilon instead: see `spread_noise`.
@@ -211,13 +219,12 @@ class MeanWithSpread(OneStage):
 
     mechanism: Geometric
 
-    forgets = True  # the spread follows from sums by level
     _draw = Noise._draw  # type: ignore[assignment]  # of a law, not of output bounds
 
     def law(self, stats: Any, count: int | None) -> SpreadLaw:
         """Return the law of both."""
         law = self.mechanism.output_distribution(self.bounds(stats), self.epsilon)
-        return SpreadLaw(law, stats.spread(), self.epsilon)
+        return SpreadLaw(law, Fraction(stats.spread, stats.totals.n << _SPREAD_BITS), self.epsilon)
 
     def prepare(self, stats: Any) -> Draw:
         """Return the draw."""
@@ -295,6 +302,8 @@ class MeanStats:
     headroom : tuple of ndarray
         The largest differences of a limit and its term, in descending order, each as the exact sum of two
         floats; empty if losses are unbounded.
+    spread : int, default=0
+        What `_spread_units` tells of all records, if the mean may be released with its spread.
     by_level : mapping or None, default=None
         Counts and sums of all terms by their size, where the records will not be looked at again.
     terms : callable or None, default=None
@@ -307,6 +316,7 @@ class MeanStats:
     total: int
     largest: Floats
     headroom: Pairs
+    spread: int = 0
     by_level: ByLevel | None = None
     terms: TermBlocks | None = None
 
@@ -325,6 +335,7 @@ class MeanStats:
             total=self.total + other.total,
             largest=exact.largest_of_both(self.largest, other.largest, self.capacity),
             headroom=exact.largest_pairs(self.headroom, other.headroom, self.capacity),
+            spread=self.spread + other.spread,
             by_level=exact.levels_of_both(self.by_level, other.by_level),
         )
 
@@ -437,29 +448,27 @@ class MeanStats:
         clipped = ((np.minimum(block, level), min(high, level)) for block, high in self.terms())
         return sum(starmap(partial(BlockSums().total, signed=False), clipped))
 
-    def spread(self) -> Fraction:
-        """Return the mean of v (1 - v) over the records, for v = loss / cap, from sums by level.
 
-        Notes
-        -----
-        Between one level and the next, and at most the cap, v (1 - v) is replaced by the straight line
-        through its values there, a and b: that is (1 - a - b) v + a b, less by at most v^2 / 1024. Like v (1
-        - v) the lines begin and end at 0 and are nowhere steeper than 1. Let g be such a function. Then v +
-        g(v) and v - g(v) never fall, and rise by 1 from 0 to 1; and abs(u - w) + abs(g(u) - g(w)) is what one
-        of them changes between u and w. So a record that is replaced moves the sums of v and of g(v) together
-        by at most 1, which is what it may move the first by.
-        """
-        assert self.by_level is not None
-        cap, total = max(exact.float_units(self.quantity.record_loss.limit), 1), 0  # a cap may underflow to 0
-        # the last bit of the smallest values is a unit of all levels, and of the cap, which is not below them
-        _, bits = exact.level_mantissa(min(self.by_level, default=0))
-        cap >>= bits
-        for number, (count, mantissas) in self.by_level.items():
-            mantissa, power = exact.level_mantissa(number)
-            low = mantissa << power - bits
-            high = min(low + (1 << exact.LEVEL_BITS + power - bits), cap)
-            total += (cap - low - high) * (mantissas << power - bits) + low * high * count
-        return Fraction(total, self.totals.n * cap**2)
+_SPREAD_BITS = 36  # the sum of a block is below 2^53
+
+
+def _spread_units(losses: Floats, cap: float) -> int:
+    """Return the sum of v (1 - v), for v = loss / cap, in units of 2**-36.
+
+    Notes
+    -----
+    Of each record g is counted: v (1 - v), rounded down. As 0 <= g <= v and g <= 1 - v, both v + g and v - g
+    lie between 0 and 1, and abs(u - w) + abs(g(u) - g(w)) is the difference of two of either, at most 1. So a
+    record that is replaced moves the sums of v and of g together by at most 1, as it may move the first.
+
+    Floats keep that. Where g is not 0, both factors are at most 1 - 2^-36, which outweighs all roundings, of
+    2^-53 each, but that of v near 1 for the factor 1 - v. There this factor is a whole number of 2^-53, as g
+    is, and off by half of that at most: if 1 - v is below a g, the factor is not above, and the product is.
+    """
+    v = losses / max(cap, _TINY)  # a cap may underflow to 0
+    v *= 1.0 - v
+    v *= 2.0**_SPREAD_BITS
+    return int(np.floor(v, out=v).sum())
 
 
 def _least_left(n: int, total: int, largest: list[int], ranks: int) -> Iterator[tuple[int, int]]:

@@ -100,7 +100,7 @@ class Terms:
 
 
 Look: TypeAlias = Function
-"""Returns the stats of one part, of `ranks` and `forget` of its noise: the one step that looks at records."""
+"""Returns the stats of one part, of `ranks` of its noise: the one step that looks at records."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -133,7 +133,7 @@ class Source:
         return cls(tuple(one.totals for one in stats), looks, capacity)
 
 
-def _kept(stats: Any, capacity: int, ranks: int, *, forget: bool) -> Any:
+def _kept(stats: Any, capacity: int, ranks: int) -> Any:
     """Return stats that are known; warn if a noise could use more ranks, which depends on public numbers."""
     if stats.capacity is not None and ranks > capacity:
         warn_caller(

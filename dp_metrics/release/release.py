@@ -255,7 +255,7 @@ class PreparedQuery:
         """Look at the records; raise for whatever cannot be released."""
         noises, for_count = query.noises(terms, source.totals, source.capacity)
         looks = zip(source.looks, noises, strict=True)
-        stats = [look(noise.ranks, forget=noise.forgets) for look, noise in looks]
+        stats = [look(noise.ranks) for look, noise in looks]
         draws = [noise.prepare(one) for noise, one in zip(noises, stats, strict=True)]
         records = mean_size if terms.relation.private_n else Fraction(source.totals[0].size)
         return cls(metric, terms, query, source, noises, stats, draws, for_count, records)

@@ -18,7 +18,6 @@ from dp_metrics.mechanisms import Geometric, geometric
 from dp_metrics.mechanisms._laws import Staircase
 from dp_metrics.mechanisms.geometric import SpreadLaw, noise_cells
 from dp_metrics.quantities.base import get_mechanism
-from dp_metrics.sensitivity.exact import UNIT_BITS, level_from, level_units
 from dp_metrics.sensitivity.output_bounds import FINENESS
 
 
@@ -77,7 +76,7 @@ TINY = 5e-324
 
 
 def spread_of(values, cap=1.0):
-    return loss_query(values, cap).stats(0, forget=True).spread()
+    return Fraction(loss_query(values, cap).stats(0).spread, len(values) << 36)
 
 
 def law_of(values, cap=1.0, epsilon=Fraction(1)):
@@ -95,26 +94,30 @@ def test_a_record_moves_a_mean_and_its_spread_together_by_no_more_than_the_mean_
     assert max(moves) == 1
 
 
-def on_the_line(value, cap):
-    """Return the number on the straight line between the values of v (1 - v) at two levels, or at the cap."""
-    number = level_from(value)
-    if number == 0:
-        return Fraction(0)
-    cap, levels = (
-        Fraction(cap),
-        (Fraction(level_units(level), 1 << UNIT_BITS) for level in (number - 1, number)),
-    )
-    a, b = (min(level, cap) / cap for level in levels)
-    return (1 - a - b) * Fraction(value) / cap + a * b
-
-
 CAPS = st.floats(TINY, 1e308) | st.sampled_from([TINY, 0.1, 1.0, 3.3, 2.0**-1030])
+PARTS = st.floats(0, 1) | st.floats(0, 1).map(lambda v: v**30) | st.floats(0, 1).map(lambda v: 1 - v**30)
 
 
-@given(CAPS, st.lists(st.floats(0, 1) | st.floats(0, 1).map(lambda v: v**30), min_size=1, max_size=8))
-def test_the_spread_is_the_mean_of_what_is_on_the_lines(cap, parts):
+@given(CAPS, st.lists(PARTS, min_size=1, max_size=8))
+def test_the_spread_lies_below_both_a_number_and_what_is_left_of_it(cap, parts):
+    """Exactly, which is what its guarantee needs, and just below their product."""
     values = [min(part * cap, cap) for part in parts]
-    assert spread_of(values, cap) == sum(on_the_line(value, cap) for value in values) / len(values)
+    alone = [spread_of([value], cap) for value in values]
+    for value, spread in zip(values, alone, strict=True):
+        v = Fraction(value) / Fraction(cap)
+        assert 0 <= spread <= min(v, 1 - v)
+        assert abs(spread - v * (1 - v)) <= Fraction(1 + 2.0**-16) / (1 << 36)
+    assert spread_of(values, cap) == sum(alone) / len(alone)
+
+
+@loop_over("distance", [2.0**-36, 3 * 2.0**-36, 2.0**-27, 2.0**-17])
+@loop_over("cap", [1.0, 0.1, 3.3])
+def test_no_spread_is_rounded_above_the_distance_from_either_end(distance, cap):
+    for end in (distance * cap, cap - distance * cap):
+        values = end * (1 + np.arange(-300, 300) * 2.0**-52)
+        for value in values[values <= cap].tolist():
+            v = Fraction(value) / Fraction(cap)
+            assert spread_of([value], cap) <= min(v, 1 - v)
 
 
 def moved(a, b):
