@@ -3,14 +3,14 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from itertools import accumulate, pairwise
-from typing import TypeAlias
+from itertools import accumulate, chain, pairwise
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.arrays import in_blocks
-from dp_metrics.inputs.options import MAX_FLOAT, Floats, Range
+from dp_metrics.inputs.options import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.exact import (
     UNIT_BITS,
     VarianceAggregate,
@@ -71,18 +71,36 @@ def clipped_squares(
     n, reach = aggregate.n, float(width)
     if n == 0 or reach == 0.0:
         return Fraction(0)
-    kept = aggregate.smallest.size
-    if kept and float(aggregate.largest[0]) - float(aggregate.smallest[0]) <= reach * (1 - 2.0**-50):
+    known = _known(aggregate, n)
+    if _are_within(width, known):
         # from their mean all values are within reach
         return _least_cost(n, reach, [(n, aggregate.total, aggregate.squares)])
-    if kept + aggregate.largest.size >= n:
-        values = np.concatenate([aggregate.smallest, aggregate.largest[: n - kept][::-1]])
-    else:
-        by_tails = _by_tails(aggregate, reach, depths) if kept and reach <= _LARGEST_WIDTH else None
-        if by_tails is not None:
-            return by_tails
-        values = in_order()
-    return (_by_value if reach > _LARGEST_WIDTH else _by_window)(values, reach)
+    if known.size < n:
+        is_near = _are_within(width * (2 if depths else 1), _ends_of_core(known))
+        best = _by_window(aggregate, known, reach) if is_near else None
+        if best is not None and _core_decides(aggregate, known, reach, best, depths):
+            return best
+        known = in_order()
+    best = _by_window(aggregate, known, reach)
+    return _by_value(known, reach) if best is None else best
+
+
+def _known(aggregate: VarianceAggregate, most: int) -> Floats:
+    """Return at most so many of the smallest and of the largest values, none of them twice, in order."""
+    low, high = aggregate.smallest[:most], aggregate.largest[:most]
+    half = aggregate.n // 2
+    return np.concatenate([low[:half], high[: aggregate.n - half][::-1]])
+
+
+def _ends_of_core(known: Floats) -> Floats:
+    """Return the two innermost of the known values: between them are all others."""
+    middle = known.size // 2
+    return known[middle - 1 : middle + 1]
+
+
+def _are_within(width: Fraction, values: Floats) -> bool:
+    """Return whether there are values, in ascending order, that are no further apart than this."""
+    return values.size > 0 and Fraction(float(values[-1])) - Fraction(float(values[0])) <= width
 
 
 def _least_cost(n: int, width: float, windows: Iterable[tuple[int, int, int]]) -> Fraction:
@@ -96,49 +114,37 @@ def _least_cost(n: int, width: float, windows: Iterable[tuple[int, int, int]]) -
     return Fraction(least, divisor << _SQUARES)
 
 
-def _least_clipped(
-    windows: "_Windows", found: Iterable[tuple[Places, Places]], width: float, whole: Moments
-) -> Fraction | None:
-    """Return the least cost of windows, or None where floats leave too many in question.
+def _by_window(aggregate: VarianceAggregate, known: Floats, width: float) -> Fraction | None:
+    """Return the least cost of windows of known values, and of the core if there is one.
 
-    Parameters
-    ----------
-    windows : _Windows
-        What floats tell of them.
-    found : iterable of (ndarray, ndarray)
-        How many of the smallest, and of the largest values each window drops.
-    width : float
-        Each value that a window drops costs its square.
-    whole : (int, int)
-        The sums of all values and of their squares.
+    None where the width is too large for floats, or where these leave too many windows in question.
     """
+    if width > _LARGEST_WIDTH:
+        return None
+    whole = aggregate.total, aggregate.squares
+    windows = _Windows(aggregate, known, whole if known.size == aggregate.n else exact_moments(known))
     exponent = math.frexp(width)[1]
     square = math.ldexp(width, -exponent) ** 2
     screened, most = [], np.inf
     windows.count_in(exponent)
-    for low, high in found:
-        spread, error = windows.spread(low, high)
-        outside = (low + high) * square
+    for first in range(0, known.size, _BLOCK):
+        starts, ends = windows.reached(first, width)
+        spread, error = windows.spread(starts, ends)
+        outside = (known.size - (ends - starts)) * square
         cost = spread + outside
         error += 2.0**-50 * cost
         most = np.fmin.reduce(cost + error, initial=most)
         # whatever is blurred costs at least what its values outside cost
         least = np.fmax(cost - error, outside * (1 - 2.0**-50))
         near = ~(least > most)
-        screened.append((low[near], high[near], least[near]))
-    lows, highs, costs = map(np.concatenate, zip(*screened, strict=True))
+        screened.append((starts[near], ends[near], least[near]))
+    starts, ends, costs = map(np.concatenate, zip(*screened, strict=True))
     near = ~(costs > most)
-    pairs = sorted(set(zip(lows[near].tolist(), highs[near].tolist(), strict=True)))
+    pairs = sorted(set(zip(starts[near].tolist(), ends[near].tolist(), strict=True)))
     if len(pairs) > _MOST_EXACT:
         return None
-    of_low, of_high = map(_sums_at, (windows.low, windows.high), zip(*pairs, strict=True))
-    sums = ((windows.n - low - high, *_without(whole, of_low[low], of_high[high])) for low, high in pairs)
-    return _least_cost(windows.n, width, sums)
-
-
-def _without(whole: Moments, low: Moments, high: Moments) -> Moments:
-    """Return the sums of what a window keeps of a whole, from those of both tails that it drops."""
-    return whole[0] - low[0] - high[0], whole[1] - low[1] - high[1]
+    before = _sums_at(known, chain(*pairs))
+    return _least_cost(aggregate.n, width, _exact_sums(windows, before, *zip(*pairs, strict=True)))
 
 
 def _sums_at(values: Floats, places: Iterable[int]) -> dict[int, Moments]:
@@ -148,50 +154,6 @@ def _sums_at(values: Floats, places: Iterable[int]) -> dict[int, Moments]:
         total, squares = exact_moments(values[first:last])
         sums[last] = sums[first][0] + total, sums[first][1] + squares
     return sums
-
-
-# ---- where only the most extreme values are known ----------------------------------------------------------
-
-
-def _by_tails(aggregate: VarianceAggregate, width: float, depths: Depths) -> Fraction | None:
-    """Return the result from sums and extremes, or None if they do not tell it.
-
-    Notes
-    -----
-    All values but `most` on each side are the core; with its two ends these are the known ones. Windows are
-    told from that of a centre in the middle of the core: only values in which they differ make a difference.
-    """
-    low, high = aggregate.smallest, aggregate.largest
-    most = low.size - 1
-    core = lowest, highest = float(low[most]), float(high[most])
-    if Fraction(highest) - Fraction(lowest) > Fraction(width) * (2 if depths else 1):
-        return None
-    found = _dropped(low, high, width)
-    inside = lowest + (highest - lowest) / 2
-    base = (
-        int(np.searchsorted(low[:most], inside - width)),
-        int(np.searchsorted(-high[:most], -(inside + width))),
-    )
-    whole = aggregate.total, aggregate.squares
-    kept = _without(whole, exact_moments(low[: base[0]]), exact_moments(high[: base[1]]))
-    windows = _Windows(aggregate.n, low[:most], high[:most], base, kept)
-    best = _least_clipped(windows, [found], width, whole)
-    return best if best is not None and _core_decides(aggregate, core, width, best, depths) else None
-
-
-def _dropped(low: Floats, high: Floats, width: float) -> tuple[Places, Places]:
-    """Return how many smallest and largest values are beyond the width, for each centre where that changes.
-
-    The centres are those of which the core is within the width. A value at that distance counts as inside.
-    """
-    most = low.size - 1
-    places = np.arange(most + 1)
-    # a centre at which a large value comes within reach, and one from which on a small value is beyond it
-    left = np.searchsorted(low, _threshold(high, -2 * width))
-    right = np.searchsorted(-high, -_threshold(low[:most], 2 * width))
-    drops_low, drops_high = np.concatenate([left, places[1:]]), np.concatenate([places, right])
-    inside = (drops_low <= most) & (drops_high <= most)
-    return drops_low[inside], drops_high[inside]
 
 
 def _threshold(values: Floats, step: float) -> Floats:
@@ -208,9 +170,12 @@ def _threshold(values: Floats, step: float) -> Floats:
 
 
 def _core_decides(
-    aggregate: VarianceAggregate, core: Range, width: float, best: Fraction, depths: Depths
+    aggregate: VarianceAggregate, known: Floats, width: float, best: Fraction, depths: Depths
 ) -> bool:
     """Return whether the core adds at least the best cost to each centre from which an end of it is too far.
+
+    Here the innermost of the known values are part of the core. It is at most twice as wide as the width, and
+    without `depths` no wider.
 
     Notes
     -----
@@ -225,58 +190,33 @@ def _core_decides(
     some depth adds at least what the depth adds to c_d, or the squared width, which is no less. The other
     side is alike.
     """
-    tails = np.concatenate([aggregate.smallest[:-1], aggregate.largest[:-1]])
+    most = known.size // 2 - 1  # so many of the values on each side are no part of the core
+    tails = np.concatenate([known[:most], known[known.size - most :]])
     in_tails, of_tails = exact_moments(tails)
     size, total, squares = aggregate.n - tails.size, aggregate.total - in_tails, aggregate.squares - of_tails
     reach, cost, divisor = float_units(width), best.numerator << _SQUARES, best.denominator
-    low, high = map(float_units, core)
+    low, high = to_units(_ends_of_core(known))
     sides = (
         (low, high, total, [(rank, float_units(value)) for rank, value, _ in depths]),
         (-high, -low, -total, [(rank, -float_units(value)) for rank, _, value in depths]),
     )
-    for first, last, of_core, known in sides:
+    for first, last, of_core, at_depths in sides:
         centre = first + reach
         if cost > divisor * (size * centre * centre - 2 * centre * of_core + squares):
             return False
         if centre >= last:
             continue
-        below = aggregate.smallest.size - 1  # so many of the values are no part of the core
-        few, above = known[0][0] - below, size * centre - of_core
+        below = most
+        few, above = at_depths[0][0] - below, size * centre - of_core
         if above < 0 or above**2 * (size - few) < (size * squares - of_core**2) * few:
             return False
-        further, least = known[0][1] + reach, 0
-        for rank, value in known:
+        further, least = at_depths[0][1] + reach, 0
+        for rank, value in at_depths:
             least += (rank - below) * max(further - value, 0) ** 2
             below = rank
         if cost > divisor * least:
             return False
     return True
-
-
-# ---- where all values are known ----------------------------------------------------------------------------
-
-
-def _by_window(x: Floats, width: float) -> Fraction:
-    """Return the result from all values in ascending order.
-
-    Windows are told from the place in the middle, so that far values blur only those that hold them.
-    """
-    n = x.size
-    windows = _Windows(n, x, None, (n // 2, n - n // 2), (0, 0))
-    found = (_windows(x, first, width) for first in range(0, n, _BLOCK))
-    best = _least_clipped(windows, found, width, exact_moments(x))
-    return _by_value(x, width) if best is None else best
-
-
-def _windows(x: Floats, first: int, width: float) -> tuple[Places, Places]:
-    """Return how many values each window drops, of which one of a block is the last or the first."""
-    block = x[first : first + _BLOCK]
-    places = np.arange(first, first + block.size)
-    left = np.searchsorted(x, _threshold(block, -2 * width))
-    right = np.searchsorted(x, _threshold(block, 2 * width), side="right")
-    starts, ends = np.concatenate([left, places + 1]), np.concatenate([places + 1, right])
-    inside = starts < ends
-    return starts[inside], x.size - ends[inside]
 
 
 def _by_value(x: Floats, width: float) -> Fraction:
@@ -347,166 +287,177 @@ def least_spreads(aggregate: VarianceAggregate, ranks: int) -> list[int]:
     are smaller. Floats screen the windows of one rank; those that rounding errors leave in question are
     compared exactly.
     """
-    n = aggregate.n
-    low, high = aggregate.smallest[:ranks], aggregate.largest[:ranks]
-    sums = _prefix_sums(low), _prefix_sums(high)
-    base = min(ranks, n // 2), min(ranks, n - n // 2)
-    dropped = ((totals[drops], squares[drops]) for (totals, squares), drops in zip(sums, base, strict=True))
-    windows = _Windows(n, low, high, base, _without((aggregate.total, aggregate.squares), *dropped))
-    spreads = _spreads(aggregate, sums, [0], [0])
-    last = min(ranks, n - 2)  # one value has no variance
+    known = _known(aggregate, ranks)
+    before = _prefix_sums(known)
+    windows = _Windows(aggregate, known, before[-1])
+    spreads = _spreads(windows, before, [0], [known.size])
+    last = min(ranks, aggregate.n - 2)  # one value has no variance
     for first in range(1, last + 1, 256):
         block = np.arange(first, min(first + 256, last + 1))
-        rows, drops = np.nonzero(windows.screen(block))
-        values = _spreads(aggregate, sums, block[rows].tolist(), drops.tolist())
-        starts = np.searchsorted(rows, np.arange(block.size + 1)).tolist()
-        values = [min(values[start:end]) for start, end in pairwise(starts)]
+        rows, starts = np.nonzero(windows.screen(block))
+        ends = known.size - block[rows] + starts
+        values = _spreads(windows, before, starts.tolist(), ends.tolist())
+        firsts = np.searchsorted(rows, np.arange(block.size + 1)).tolist()
+        values = [min(values[start:end]) for start, end in pairwise(firsts)]
         if 0 in values:  # of equal values: all windows inside have none either
             return spreads + values[: values.index(0)]
         spreads += values
     return spreads
 
 
-_PrefixSums: TypeAlias = tuple[list[int], list[int]]
-"""Sums of the first values, and of their squares, from none of the values on."""
+def _prefix_sums(values: Floats) -> list[Moments]:
+    """Return the sums of the first values, and of their squares, from none of the values on."""
+    units, squares = to_units(values), to_squared_units(values)
+    return [*zip(accumulate(units, initial=0), accumulate(squares, initial=0), strict=True)]
 
 
 def _spreads(
-    aggregate: VarianceAggregate,
-    sums: tuple[_PrefixSums, _PrefixSums],
-    ranks: Sequence[int],
-    drops: Sequence[int],
+    windows: "_Windows", before: list[Moments], starts: Sequence[int], ends: Sequence[int]
 ) -> list[int]:
-    """Return m^2 Var of the windows that drop `ranks` values, `drops` of them smallest."""
-    n, total, squares = aggregate.n, aggregate.total, aggregate.squares
-    (low, low_squares), (high, high_squares) = sums
-    return [
-        (n - rank) * (squares - low_squares[j] - high_squares[rank - j])
-        - (kept := total - low[j] - high[rank - j]) * kept
-        for rank, j in zip(ranks, drops, strict=True)
-    ]
+    """Return m^2 Var of windows of m values."""
+    sums = _exact_sums(windows, before, starts, ends)
+    return [size * squares - total * total for size, total, squares in sums]
 
 
-# ---- the screen --------------------------------------------------------------------------------------------
+# ---- the windows -------------------------------------------------------------------------------------------
 
 
 class _Windows:
-    """Floats that screen windows of sorted values: those without their j smallest and k largest.
+    """Windows of sorted values, of which the floats here screen many at a time.
 
-    They are counted from a centre, which changes no variance: near the middle of the data it keeps them
+    A window is told by the places, among the known values, of its first one and of that behind its last one.
+    All values that are not known are the core, which lies in the middle and belongs to every window.
+
+    Values are counted from a centre, which changes no variance: near the middle of the data it keeps floats
     accurate.
 
     Parameters
     ----------
-    n : int
-        Number of all values.
-    low, high : ndarray
-        The smallest values in ascending order, and the largest in descending order, as far as they are known.
-        No `high`: all are known, and what the upper tail keeps is what the lower one does, less the base.
-    base : (int, int)
-        The j and k of the window from which all others are told.
+    aggregate : VarianceAggregate
+        Of all values.
+    known : ndarray
+        All of them, or as many of the smallest as of the largest, in ascending order.
     sums : (int, int)
-        The exact sums of its values, and of their squares.
+        The exact sums of the known values, and of their squares.
     """
 
-    def __init__(
-        self, n: int, low: Floats, high: Floats | None, base: tuple[int, int], sums: Moments
-    ) -> None:
-        self.n, self.low, self._base = n, low, base
-        self.high, self._all_known = (low[::-1] if high is None else high), high is None
-        (total, squares), size = sums, n - sum(base)
-        self._centre = rounded_quotient(total, size << UNIT_BITS) if size else float(low[base[0] - 1])
-        centre = float_units(self._centre)
-        self._sums = total - size * centre, squares - centre * (2 * total - size * centre)
-        self._all_hold_base = base[0] >= low.size and base[1] >= self.high.size
+    def __init__(self, aggregate: VarianceAggregate, known: Floats, sums: Moments) -> None:
+        self.known, self._middle = known, known.size // 2
+        self.core = aggregate.n - known.size, aggregate.total - sums[0], aggregate.squares - sums[1]
+        size, total, _ = self.core
+        self._centre = rounded_quotient(total, size << UNIT_BITS) if size else float(known[self._middle - 1])
         self._exponent = 1 << 20  # far from all: nothing is counted yet
 
     def count_in(self, exponent: int) -> None:
-        """Add what each tail keeps, and the base, in units of 2^exponent: floats, which may be infinite."""
+        """Add up values and squares in units of 2^exponent: floats, which may be infinite."""
         self._exponent = exponent
-        total, squares = self._sums
+        (size, total, squares), centre = self.core, float_units(self._centre)
         bits = UNIT_BITS + exponent
-        self._of_base = _float(total, bits), _float(squares, 2 * bits)
-        self._kept_low = self._kept_of(self.low, self._base[0])
-        if not self._all_known:
-            self._kept_high = self._kept_of(self.high, self._base[1])
+        of_core = total - size * centre, squares - centre * (2 * total - size * centre)
+        self._of_core = _float(of_core[0], bits), _float(of_core[1], 2 * bits)
+        y = self.known - self._centre
+        np.ldexp(y, -exponent, out=y)
+        self._kept = _kept(y, self._middle), _kept(np.square(y, out=y), self._middle)
 
-    def _kept_of(self, values: Floats, keep: int) -> list[Floats]:
-        """Return what a tail keeps: sums of its values and of their squares, from the base outwards."""
-        y = values - self._centre
-        np.ldexp(y, -self._exponent, out=y)
-        return [_kept(y, keep), _kept(np.square(y, out=y), keep)]
+    def reached(self, first: int, width: float) -> tuple[Places, Places]:
+        """Return windows that a centre makes as it moves: all that begin or end with a value of a block.
 
-    def spread(self, low: Places, high: Places) -> tuple[Floats, Floats]:
-        """Return m Var of windows that drop so many values, and what that may be off by.
+        The block begins at the first place. A value at the distance of the width counts as inside.
+        """
+        x, block = self.known, self.known[first : first + _BLOCK]
+        places = np.arange(first, first + block.size)
+        left = np.searchsorted(x, _threshold(block, -2 * width))
+        right = np.searchsorted(x, _threshold(block, 2 * width), side="right")
+        starts, ends = np.concatenate([left, places + 1]), np.concatenate([places + 1, right])
+        inside = (starts <= self._middle) & (self._middle <= ends) if self.core[0] else starts < ends
+        return starts[inside], ends[inside]
+
+    def spread(self, starts: Places, ends: Places) -> tuple[Floats, Floats]:
+        """Return m Var of windows of m values, and what that may be off by.
 
         Notes
         -----
         With values centred and scaled, a window of m values has sum T, sum of squares Q and m Var = Q -
-        T^2/m. T and Q are sums of three floats: of the base, and of what each tail keeps, which is negative
-        where a window drops some of the base as well. Let T+ and Q+ be the sums of the sizes of all that is
-        added. A tail of r values is added in r roundings, and each value is rounded once, its square three
+        T^2/m. T and Q are sums of three floats: of the core, and of what each side of the middle keeps, which
+        is negative where a window lies on the other side. Let T+ and Q+ be the sums of the sizes of all that
+        is added. A side of r values is added in r roundings, and each value is rounded once, its square three
         times. So with u = 2^-53 and s = r + 8, T and Q have errors of at most s u T+ and s u Q+, and that of
         Q - T^2/m is below s u (1.5 Q+ + 3.25 |T| T+/m) + s^2 u^2 T+^2/m. The margin is more than twice that,
-        and adds more than what can be lost below 2^-700. If no window drops any of the base, then Q+ = Q and
-        T+ <= sqrt(m Q): the margin is 12 s u Q.
+        and adds more than what can be lost below 2^-700. If there is a core, then Q+ = Q and T+ <= sqrt(m Q):
+        the margin is 12 s u Q.
         """
-        size = np.maximum(self.n - low - high, 1)
-        lost = 2.0**-52 * (max(self.low.size, self.high.size) + 8)
-        (total, total_size), (squares, squares_size) = (self._add_parts(power, low, high) for power in (0, 1))
+        size = self.core[0] + ends - starts
+        lost = 2.0**-52 * (self._middle + 9)
+        (total, total_size), (squares, squares_size) = (
+            self._add_parts(part, starts, ends) for part in (0, 1)
+        )
         spread = squares - total * total / size
-        if self._all_hold_base:
+        if self.core[0]:
             return spread, lost * 6.0 * squares + _LOST
         rounding = 2.0 * squares_size + (4.0 * np.abs(total) + lost * total_size) * total_size / size
         return spread, lost * rounding + _LOST
 
-    def _add_parts(self, power: int, low: Places, high: Places) -> tuple[Floats, Floats]:
+    def _add_parts(self, power: int, starts: Places, ends: Places) -> tuple[Floats, Floats]:
         """Return the sum of the three parts of each window, and that of their sizes."""
-        base, of_low = self._of_base[power], _at(self._kept_low[power], low)
-        if self._all_known:  # sums of their own would take twice the memory
-            of_high = -_at(self._kept_low[power], self.n - high)
-        else:
-            of_high = _at(self._kept_high[power], high)
-        total = of_high + (of_low + base)
-        if self._all_hold_base:
+        of_core, kept = self._of_core[power], self._kept[power]
+        of_low, of_high = _at(kept, starts), _at(kept, ends)
+        total = of_low + of_core - of_high
+        if self.core[0]:
             return total, total  # nobody reads the second
-        return total, np.abs(of_high) + (np.abs(of_low) + abs(base))
+        return total, np.abs(of_high) + np.abs(of_low)
 
     def screen(self, block: Places) -> NDArray[np.bool_]:
-        """Return which windows of each rank may have the least variance.
+        """Return which windows of each rank may have the least variance, by their first places.
 
         The unit follows the narrowest window of the first rank, so that far outliers, once dropped, do not
-        blur the rest. A window whose sums overflow is told by its two ends: m Var is at least half the square
-        of their distance.
+        blur the rest. A window whose sums overflow is told by two of its values: m Var is at least half the
+        square of their distance.
         """
         self._count_near(int(block[0]))
-        j = np.arange(int(block[-1]) + 1)
-        dropped_high = block[:, np.newaxis] - j
-        valid = dropped_high >= 0
-        spread, error = self.spread(j, dropped_high)
+        starts = np.arange(int(block[-1]) + 1)
+        ends = self.known.size - block[:, np.newaxis] + starts
+        valid = ends <= self.known.size
+        spread, error = self.spread(starts, ends)
         best = np.fmin.reduce(spread + error, axis=1, keepdims=True, where=valid, initial=np.inf)
-        # the end after the last known one is unknown: NaN
-        low, high = (np.ldexp(np.append(end, np.nan), -self._exponent) for end in (self.low, self.high))
-        distance = _at(high, dropped_high) - low[j]
+        # where a window drops a whole side, its end is unknown, and the value that is taken lies within it
+        known = np.ldexp(self.known, -self._exponent)
+        distance = _at(known, ends - 1) - known[starts]
         hopeless = (spread - error > best) | (distance * distance * 0.499 > best)
         return valid & ~hopeless
 
     def _count_near(self, rank: int) -> None:
         """Make the values of the narrowest window of this rank at most 1, if they are far from that."""
-        last = self.low.size - 1
-        j = np.arange(max(rank - last, 0), min(rank, last) + 1)
-        exponent = -UNIT_BITS
-        if j.size:
-            ends = np.maximum(np.abs(self.low[j] - self._centre), np.abs(self.high[rank - j] - self._centre))
-            exponent = max(math.frexp(ends.min(initial=MAX_FLOAT))[1], exponent)
+        sizes = np.abs(self.known - self._centre)
+        widest = np.maximum(sizes[: rank + 1], sizes[-1 - rank :])
+        exponent = math.frexp(widest.min(initial=MAX_FLOAT))[1]
         # 2^400 times smaller squares are still far above what underflows
         if abs(exponent - self._exponent) > 200:
             self.count_in(exponent)
 
 
-def _prefix_sums(values: Floats) -> _PrefixSums:
-    units, squares = to_units(values), to_squared_units(values)
-    return list(accumulate(units, initial=0)), list(accumulate(squares, initial=0))
+def _exact_sums(
+    windows: _Windows, before: Any, starts: Iterable[int], ends: Iterable[int]
+) -> list[tuple[int, int, int]]:
+    """Return the size of each window, and the exact sums of its values and of their squares.
+
+    Parameters
+    ----------
+    windows : _Windows
+        Of which they are.
+    before : mapping or sequence
+        The sums of the known values before each place.
+    starts, ends : iterable of int
+        The places of the windows.
+    """
+    size, total, squares = windows.core
+    return [
+        (
+            size + end - start,
+            total + before[end][0] - before[start][0],
+            squares + before[end][1] - before[start][1],
+        )
+        for start, end in zip(starts, ends, strict=True)
+    ]
 
 
 def _kept(values: Floats, keep: int) -> Floats:
@@ -519,5 +470,5 @@ def _kept(values: Floats, keep: int) -> Floats:
 
 
 def _at(values: Floats, number: Places) -> Floats:
-    """Return the values with these numbers, and anything where the number is negative."""
+    """Return the values with these numbers, and anything where there is no such number."""
     return np.take(values, number, mode="clip")

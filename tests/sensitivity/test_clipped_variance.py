@@ -73,7 +73,7 @@ def test_many_values_are_told_by_the_known_ones_as_by_all(seed):
         for j in (2, 5, 20, 38):
             width = float(in_order[-1 - j] - in_order[j])
             told = clipped_squares(aggregate, Fraction(width), not_asked)
-            assert told == variance_windows._by_window(in_order, width)
+            assert told == variance_windows._by_window(aggregate, in_order, width)
             assert told == variance_windows._by_value(in_order, width)
 
 
@@ -105,7 +105,7 @@ def test_windows_that_floats_cannot_tell_apart_are_compared_one_by_one(monkeypat
     monkeypatch.setattr(variance_windows, "_by_value", lambda *args: called.append(1) or by_value(*args))
     monkeypatch.setattr(variance_windows, "_MOST_EXACT", 3)
     x = np.repeat(np.arange(4.0) * 1e9, 5)
-    assert variance_windows._by_window(x, 0.5) == by_hand(x, 0.5) == Fraction(15, 4)
+    assert clipped_squares(aggregated(x, 1), Fraction(0.5), lambda: x) == by_hand(x, 0.5) == Fraction(15, 4)
     assert called
 
 

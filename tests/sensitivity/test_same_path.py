@@ -45,8 +45,8 @@ def test_integers_are_as_long_whatever_bits_a_record_has(value):
     for x in (NORMAL, neighbour(value)):
         aggregate = aggregate_of(x, capacity=RANKS)
         spreads = least_spreads(aggregate, RANKS)
-        ends = (variance_windows._prefix_sums(end)[1][1:] for end in (aggregate.smallest, aggregate.largest))
-        inner = [aggregate.total, aggregate.squares, *itertools.chain(*ends)]
+        ends = (variance_windows._prefix_sums(end)[1:] for end in (aggregate.smallest, aggregate.largest))
+        inner = [aggregate.total, aggregate.squares, *(of[1] for of in itertools.chain(*ends))]
         lengths.append([number.bit_length() for number in [*spreads, *inner]])
     assert (
         np.abs(np.subtract(*lengths)).max() < 30
