@@ -107,6 +107,7 @@ LEVEL_BITS = 48
 LEVELS = 2047 << (52 - LEVEL_BITS)
 """Number of the levels that are floats; the next one is 2^1024."""
 
+_NUMBERS = (1 << (63 - LEVEL_BITS)) - 1  # the bits that number a level: a negative zero has one more
 _LOW = 52 - 2 * BLOCK_BITS  # of the bits of a mantissa that differ within a level, those in its lower part
 _LOWER = (1 << _LOW) - 1
 _UPPER = (1 << LEVEL_BITS) - (1 << _LOW)
@@ -126,7 +127,7 @@ class LevelSums:
     """
 
     def __init__(self) -> None:
-        self._first, self._sums = 0, np.zeros((3, 0), dtype=np.int64)
+        self._sums = np.zeros((3, LEVELS), dtype=np.int64)  # few of its pages are ever used
         self._buffers = np.empty((2, BLOCK), dtype=np.int64)
 
     def add(self, block: Floats) -> None:
@@ -134,10 +135,8 @@ class LevelSums:
         numbers, parts = self._buffers[:, : block.size]  # longer blocks, which would lose bits, do not fit
         bits = np.ascontiguousarray(block).view(np.int64)
         np.right_shift(bits, LEVEL_BITS, out=numbers)
+        numbers &= _NUMBERS
         first = int(numbers.min())
-        if first < 0:  # a negative zero has other bits
-            self.add(block + 0.0)
-            return
         numbers -= first
         np.bitwise_and(bits, _UPPER, out=parts)
         parts |= _OF_HIGH
@@ -147,21 +146,8 @@ class LevelSums:
         parts |= _OF_LOW
         of_low = np.bincount(numbers, parts.view(np.float64)).astype(np.int64)
         counts = of_low >> _SUM
-        here = self._from(first, of_low.size)
-        here[0] += counts
-        here[1] += of_high - (counts << (52 - _LOW))
-        here[2] += of_low & ((1 << _SUM) - 1)
-
-    def _from(self, first: int, size: int) -> NDArray[np.int64]:
-        """Return counts, upper and lower parts of so many levels from one on, after making room for them."""
-        held = self._sums.shape[1]
-        known = self._first if held else first
-        start, end = min(first, known), max(first + size, known + held)
-        if end - start > held:
-            sums = np.zeros((3, end - start), dtype=np.int64)
-            sums[:, known - start : known - start + held] = self._sums
-            self._first, self._sums = start, sums
-        return self._sums[:, first - start : first - start + size]
+        here = self._sums[:, first : first + counts.size]
+        here += counts, of_high - (counts << (52 - _LOW)), of_low & ((1 << _SUM) - 1)
 
     def found(self) -> dict[int, tuple[int, int]]:
         """Return the count and the sum of whole mantissas at the number of each level with a value."""
@@ -169,7 +155,7 @@ class LevelSums:
         columns = self._sums[:, several].tolist()
         return {
             number: (count, (high << _LOW) + low + count * level_mantissa(number)[0])
-            for number, count, high, low in zip((several + self._first).tolist(), *columns, strict=True)
+            for number, count, high, low in zip(several.tolist(), *columns, strict=True)
         }
 
 

@@ -77,6 +77,14 @@ def test_sums_by_level_of_a_whole_block_lose_no_bit():
         sums.add(np.ones(BLOCK + 1))
 
 
+def test_a_negative_zero_is_of_the_lowest_level():
+    sums = LevelSums()
+    sums.add(np.array([-0.0, 1.0, 0.0]))
+    lowest, other = sums.found().items()
+    assert lowest == (0, (2, 0))
+    assert other == (level_from(1.0), (1, 1 << 52))
+
+
 # Clipped sums of losses
 
 
