@@ -34,7 +34,6 @@ _ROW = 1 << 9
 _UNITS_OF_SLICES = np.array([1 << 46, 1 << 23, 1], dtype=object)
 _LEAST_EXPONENT = -1000  # from here on what scales values to slices is a float
 _HUGE = 2.0**960  # below, sigma is one
-_WORD = 2.0**63
 _FEW = 32  # adding so few values one by one is as fast as one more pass over arrays
 _SAMPLE = 128
 _FAR = 2.0**8
@@ -70,35 +69,22 @@ def float_units(value: float) -> int:
     return numerator << (UNIT_BITS + 1 - denominator.bit_length())
 
 
-def to_units(values: Floats, bits: int = 0) -> list[int]:
-    """Return finite floats as exact multiples of 2**(bits - 1074)."""
-    with np.errstate(over="ignore"):
-        scaled = np.ldexp(values, UNIT_BITS - bits)
-    if (np.abs(scaled) < _WORD).all():
-        return scaled.astype(np.int64).tolist()
-    # The 53-bit whole mantissa of a subnormal ends in zeros, so the right shift loses nothing.
-    return [m << s if s >= 0 else m >> -s for m, s in _whole_mantissas(values, bits)]
-
-
-def _whole_mantissas(values: Floats, bits: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield finite floats as whole numbers, each with the power of two that is missing to the unit."""
-    mantissa, exponent = np.frexp(values)
-    whole = np.ldexp(mantissa, 53).astype(np.int64)
-    return zip(whole.tolist(), (exponent + (UNIT_BITS - 53 - bits)).tolist(), strict=True)
-
-
-def common_bits(values: Floats, total: int) -> int:
-    """Return a b so that finite floats, and a total in units of 2**-1074, are multiples of 2**(b - 1074)."""
-    _, exponents = np.frexp(values[values != 0.0])
-    bits = int(exponents.min(initial=UNIT_BITS)) + UNIT_BITS - 53
-    if total:
-        bits = min(bits, (total & -total).bit_length() - 1)
-    return min(max(bits, 0), UNIT_BITS)
+def to_units(values: Floats) -> list[int]:
+    """Return finite floats in units of 2**-1074."""
+    return [m << s for m, s in _whole_mantissas(values)]
 
 
 def to_squared_units(values: Floats) -> list[int]:
     """Return the squares of finite floats in units of 2**-2148."""
-    return [m * m << 2 * s if s >= 0 else (m >> -s) ** 2 for m, s in _whole_mantissas(values)]
+    return [m * m << 2 * s for m, s in _whole_mantissas(values)]
+
+
+def _whole_mantissas(values: Floats) -> Iterator[tuple[int, int]]:
+    """Yield finite floats as whole numbers, each with the power of two that is missing to the unit."""
+    _, exponents = np.frexp(values)
+    shifts = np.maximum(exponents + (UNIT_BITS - 53), 0)  # a subnormal float is a few units
+    whole = np.ldexp(values, UNIT_BITS - shifts).astype(np.int64)
+    return zip(whole.tolist(), shifts.tolist(), strict=True)
 
 
 LEVEL_BITS = 48

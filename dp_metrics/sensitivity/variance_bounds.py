@@ -18,7 +18,6 @@ from dp_metrics.inputs.options import MAX_FLOAT, Floats, Range
 from dp_metrics.sensitivity.exact import (
     UNIT_BITS,
     VarianceAggregate,
-    common_bits,
     float_units,
     rounded_quotient,
     rounded_quotients,
@@ -271,11 +270,10 @@ def _moved_means(
     around = np.arange(-ranks, ranks)
     values = np.concatenate([at(dropped - 1 - around), at(n - dropped + around)])
     known = np.where(np.isfinite(values), values, 0.0)
-    bits = common_bits(known, total)  # in the unit that all have in common the whole numbers are short
     # from the innermost value outwards
-    low, high = to_units(known[: 2 * ranks], bits), to_units(known[2 * ranks :], bits)
-    first = (total >> bits) - sum(low[ranks : ranks + dropped]) - sum(high[ranks : ranks + dropped])
-    weight = (n - 2 * dropped) << (UNIT_BITS - bits)
+    low, high = to_units(known[: 2 * ranks]), to_units(known[2 * ranks :])
+    first = total - sum(low[ranks : ranks + dropped]) - sum(high[ranks : ranks + dropped])
+    weight = (n - 2 * dropped) << UNIT_BITS
 
     def moved(come: list[int], end: float, leave: list[int]) -> Floats:
         moves = ranks if math.isfinite(end) else dropped

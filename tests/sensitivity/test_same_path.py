@@ -5,9 +5,9 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from helpers import MAX, aggregate_of, loop_over, loss_query
+from helpers import MAX, aggregate_of, distances_of, loop_over, loss_query
 
-from dp_metrics.sensitivity import variance_windows
+from dp_metrics.sensitivity import variance_bounds, variance_windows
 from dp_metrics.sensitivity.exact import BlockSums
 from dp_metrics.sensitivity.variance_windows import least_spreads
 
@@ -51,6 +51,18 @@ def test_integers_are_as_long_whatever_bits_a_record_has(value):
     assert (
         np.abs(np.subtract(*lengths)).max() < 30
     )  # a digit of Python's; sums and squares differ by what the record changes
+
+
+@loop_over("value", SIZES[:4])
+def test_means_of_the_middle_are_quotients_in_one_unit_whatever_bits_a_record_has(value):
+    weights = []
+    for x in (NORMAL, neighbour(value)):
+        with mock.patch.object(
+            variance_bounds, "rounded_quotients", wraps=variance_bounds.rounded_quotients
+        ) as quotients:
+            distances_of(np.sort(x), (-np.inf, np.inf), MAX, 2, RANKS)
+        weights.append([call.args[1] for call in quotients.mock_calls])
+    assert weights[0] == weights[1] != []
 
 
 @loop_over("value", SIZES[4:])
