@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -77,11 +77,12 @@ def clipped_squares(
         return _least_cost(n, reach, [(n, aggregate.total, aggregate.squares)])
     if known.size < n:
         is_near = _are_within(width * (2 if depths else 1), _ends_of_core(known))
-        best = _by_window(aggregate, known, reach) if is_near else None
-        if best is not None and _core_decides(aggregate, known, reach, best, depths):
+        sums = exact_moments(known)
+        best = _by_window(aggregate, known, sums, reach) if is_near else None
+        if best is not None and _core_decides(aggregate, known, sums, reach, best, depths):
             return best
         known = in_order()
-    best = _by_window(aggregate, known, reach)
+    best = _by_window(aggregate, known, (aggregate.total, aggregate.squares), reach)
     return _by_value(known, reach) if best is None else best
 
 
@@ -114,15 +115,14 @@ def _least_cost(n: int, width: float, windows: Iterable[tuple[int, int, int]]) -
     return Fraction(least, divisor << _SQUARES)
 
 
-def _by_window(aggregate: VarianceAggregate, known: Floats, width: float) -> Fraction | None:
-    """Return the least cost of windows of known values, and of the core if there is one.
+def _by_window(aggregate: VarianceAggregate, known: Floats, sums: Moments, width: float) -> Fraction | None:
+    """Return the least cost of windows of known values with these sums, and of the core if there is one.
 
     None where the width is too large for floats, or where these leave too many windows in question.
     """
     if width > _LARGEST_WIDTH:
         return None
-    whole = aggregate.total, aggregate.squares
-    windows = _Windows(aggregate, known, whole if known.size == aggregate.n else exact_moments(known))
+    windows = _Windows(aggregate, known, sums)
     exponent = math.frexp(width)[1]
     square = math.ldexp(width, -exponent) ** 2
     screened, most = [], np.inf
@@ -143,8 +143,15 @@ def _by_window(aggregate: VarianceAggregate, known: Floats, width: float) -> Fra
     pairs = sorted(set(zip(starts[near].tolist(), ends[near].tolist(), strict=True)))
     if len(pairs) > _MOST_EXACT:
         return None
-    before = _sums_at(known, chain(*pairs))
-    return _least_cost(aggregate.n, width, _exact_sums(windows, before, *zip(*pairs, strict=True)))
+    firsts, lasts = zip(*pairs, strict=True)
+    before, after = _sums_at(known, firsts), _sums_at(known[::-1], (known.size - last for last in lasts))
+    before |= {known.size - dropped: _without(sums, some) for dropped, some in after.items()}
+    return _least_cost(aggregate.n, width, _exact_sums(windows, before, firsts, lasts))
+
+
+def _without(whole: Moments, some: Moments) -> Moments:
+    """Return the sums of the values that are left."""
+    return whole[0] - some[0], whole[1] - some[1]
 
 
 def _sums_at(values: Floats, places: Iterable[int]) -> dict[int, Moments]:
@@ -170,7 +177,12 @@ def _threshold(values: Floats, step: float) -> Floats:
 
 
 def _core_decides(
-    aggregate: VarianceAggregate, known: Floats, width: float, best: Fraction, depths: Depths
+    aggregate: VarianceAggregate,
+    known: Floats,
+    sums: Moments,
+    width: float,
+    best: Fraction,
+    depths: Depths,
 ) -> bool:
     """Return whether the core adds at least the best cost to each centre from which an end of it is too far.
 
@@ -191,11 +203,10 @@ def _core_decides(
     side is alike.
     """
     most = known.size // 2 - 1  # so many of the values on each side are no part of the core
-    tails = np.concatenate([known[:most], known[known.size - most :]])
-    in_tails, of_tails = exact_moments(tails)
-    size, total, squares = aggregate.n - tails.size, aggregate.total - in_tails, aggregate.squares - of_tails
-    reach, cost, divisor = float_units(width), best.numerator << _SQUARES, best.denominator
     low, high = to_units(_ends_of_core(known))
+    size, total = aggregate.n - 2 * most, aggregate.total - sums[0] + low + high
+    squares = aggregate.squares - sums[1] + low * low + high * high
+    reach, cost, divisor = float_units(width), best.numerator << _SQUARES, best.denominator
     sides = (
         (low, high, total, [(rank, float_units(value)) for rank, value, _ in depths]),
         (-high, -low, -total, [(rank, -float_units(value)) for rank, _, value in depths]),
