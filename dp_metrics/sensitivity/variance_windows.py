@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,8 +29,8 @@ Depths: TypeAlias = Sequence[tuple[int, float, float]]
 
 _SQUARES = 2 * UNIT_BITS  # squares are in units of 2^-2148
 _LARGEST_WIDTH = 2.0**1000
-_KEPT_BITS = 700
-_LOST = 1e-180  # more than what a screen loses by that, and by what underflows
+_BEYOND = 1 << 2200  # further in units from all floats than any distance that is looked at
+_LOST = 1e-180  # more than what a screen loses by what underflows
 _BLOCK = 1 << 15  # so many values at a time: the windows of all of them would take many times their memory
 _MOST_EXACT = 1 << 11  # so many windows are compared exactly, or else the centre moves on value by value
 
@@ -236,22 +236,22 @@ def _by_value(x: Floats, width: float) -> Fraction:
 
 
 def _moving_window(x: Floats, width: float) -> Iterator[tuple[int, int, int]]:
-    """Yield the size and the exact sums of each window that a centre makes as it moves up."""
+    """Yield the size and the exact sums of each window that a centre makes as it moves up.
+
+    In the end comes a value beyond the reach of all. The others leave; a window of it alone costs as much as
+    that of any single value.
+    """
     reach = float_units(width)
     size = total = squares = 0
     leaving = iter(_units(x))
     first = next(leaving)
-    for value in _units(x):
+    for value in chain(_units(x), [_BEYOND]):
         while size and value - first > 2 * reach:
             size, total, squares = size - 1, total - first, squares - first * first
-            first = next(leaving)
+            first = next(leaving, _BEYOND)
             if size:
                 yield size, total, squares
         size, total, squares = size + 1, total + value, squares + value * value
-        yield size, total, squares
-    while size > 1:
-        size, total, squares = size - 1, total - first, squares - first * first
-        first = next(leaving)
         yield size, total, squares
 
 
@@ -262,10 +262,9 @@ def _units(x: Floats) -> Iterable[int]:
 
 
 def _float(number: int, bits: int) -> float:
-    """Return number / 2**bits to a relative 2^-53 or within 2^-700; what is too large is infinite."""
-    lost = max(bits - _KEPT_BITS, 0)
+    """Return number / 2**bits, rounded once; what is too large is infinite."""
     try:
-        return math.ldexp(float(number >> lost), lost - bits)
+        return number / (1 << bits)
     except OverflowError:
         return math.inf if number > 0 else -math.inf  # `copysign` would convert the number
 
@@ -394,7 +393,7 @@ class _Windows:
         is added. A side of r values is added in r roundings, and each value is rounded once, its square three
         times. So with u = 2^-53 and s = r + 8, T and Q have errors of at most s u T+ and s u Q+, and that of
         Q - T^2/m is below s u (1.5 Q+ + 3.25 |T| T+/m) + s^2 u^2 T+^2/m. The margin is more than twice that,
-        and adds more than what can be lost below 2^-700. If there is a core, then Q+ = Q and T+ <= sqrt(m Q):
+        and adds more than what can be lost by underflow. If there is a core, then Q+ = Q and T+ <= sqrt(m Q):
         the margin is 12 s u Q.
         """
         size = self.core[0] + ends - starts
