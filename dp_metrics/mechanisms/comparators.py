@@ -201,8 +201,6 @@ class AboveThresholdLaw(GridLaw):
         above the metric, where the integrand has kinks, and no wider than 1/eps2 or 1/eps1.
         """
         survival = np.ones(indices.shape)
-        if self.counts.size == 0:
-            return 1.0 - survival
         weights, miss, passed = self._quadrature
         run = np.clip(np.searchsorted(self.starts, indices, side="right") - 1, 0, None)
         inside = np.minimum(indices - self.starts[run] + 1, self.counts[run])
