@@ -251,13 +251,7 @@ def run_edges(grid: Grid, output_bounds: OutputBounds) -> Integers:
     ranks = output_bounds.ranks
     values = output_bounds.ladder[1:-1]
     values[ranks + 1 :] = _next_floats(output_bounds.upper)
-    edges = np.empty(2 * ranks + 3, dtype=np.int64)
-    edges[0], edges[-1] = grid.first, grid.last
-    # the bounds of many ranks may be the public limit
-    different = int(np.searchsorted(values, values[-1])) + 1
-    np.minimum(grid.index_at_least(values[:different]), grid.last, out=edges[1 : different + 1])
-    edges[different + 1 : -1] = edges[different]
-    return edges
+    return np.concatenate([[grid.first], np.minimum(grid.index_at_least(values), grid.last), [grid.last]])
 
 
 NOTHING = "We cannot limit this number: it may be all noise; take more records or a larger epsilon."
