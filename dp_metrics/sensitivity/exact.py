@@ -276,11 +276,10 @@ class BlockSums:
         rows = slices.reshape(3, -1, _ROW)
         dots = _dots(rows[:, np.newaxis], rows).astype(np.int64).sum(axis=2).astype(object)
         sums = slices.sum(axis=1).astype(np.int64).astype(object)
-        unit = UNIT_BITS + exponent - 68
-        return (
-            total + small_total + _shifted(sums @ _UNITS_OF_SLICES, unit),
-            squares + small_squares + _shifted(_UNITS_OF_SLICES @ dots @ _UNITS_OF_SLICES, 2 * unit),
-        )
+        unit = UNIT_BITS + exponent - 68  # at least 6
+        total += small_total + (sums @ _UNITS_OF_SLICES << unit)
+        squares += small_squares + (_UNITS_OF_SLICES @ dots @ _UNITS_OF_SLICES << 2 * unit)
+        return total, squares
 
     def _slice(self, block: Floats, exponent: int) -> Floats:
         """Return rows of the first, the second and the last slices, filled up with zeros."""
@@ -336,11 +335,6 @@ def _largest_size(block: Floats) -> float:
 
 # NumPy 1 has no such function
 _dots: Callable[[Floats, Floats], Floats] = getattr(np, "vecdot", partial(np.einsum, "...i,...i->..."))
-
-
-def _shifted(number: int, bits: int) -> int:
-    """Return number * 2**bits, which must be whole."""
-    return number << bits if bits >= 0 else number >> -bits
 
 
 ByLevel: TypeAlias = dict[int, tuple[int, int]]
