@@ -804,21 +804,15 @@ def _lower_limit(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> float:
     chance = _chance(table, rho, s)
     wanted = float(ndtri(goal))
 
-    # by the normal approximation each number of records has a limit; the search begins at the least of these
-    of_a, both, of_all = ratio.moments
-    added = of_a - 2 * rho * both + rho**2 * of_all
-    some = np.maximum(sizes, 1)
-    near = rho + (s + wanted * np.sqrt(sizes * abs(rho * (1 - rho)) + added)) / some
-
-    def limit(place: int, high: float) -> float:
-        """Return the largest p up to `high` with F_N(p) <= goal, or less by _CLOSE, of the N in a place.
+    def limit(size: Integers, high: float) -> float:
+        """Return the largest p up to `high` with F_N(p) <= goal, or less by _CLOSE, of one N.
 
         The normal quantile of F_N is nearly a straight line.
         """
 
         @cache
         def beyond(p: float) -> float:
-            return float(ndtri(np.clip(chance(sizes[[place]], p)[0], _TINIEST, _NEARLY_SURE))) - wanted
+            return float(ndtri(np.clip(chance(size, p)[0], _TINIEST, _NEARLY_SURE))) - wanted
 
         if beyond(0.0) > 0.0:
             return 0.0
@@ -827,14 +821,14 @@ def _lower_limit(ratio: NoisyRatio, miss: float, *, is_alone: bool) -> float:
         root = float(brentq(beyond, 0.0, high, xtol=_CLOSE / 4, maxiter=_MOST_STEPS))
         return max(root - _CLOSE / 2, 0.0)
 
-    lower = limit(int(np.argmin(near)), 1.0)
-    for places in np.array_split(np.arange(sizes.size), -(-sizes.size * table.width // _SIZES)):
+    lower = limit(sizes[-1:], 1.0)  # nearly that of any N
+    for some in np.array_split(sizes, -(-sizes.size * table.width // _SIZES)):
         while lower > 0.0:
-            chances = chance(sizes[places], lower)
+            chances = chance(some, lower)
             worst = int(np.argmax(chances))
             if chances[worst] <= goal:
                 break
-            lower = min(limit(int(places[worst]), lower), lower * (1 - 1e-12))
+            lower = min(limit(some[worst : worst + 1], lower), lower * (1 - 1e-12))
     return lower
 
 
