@@ -144,6 +144,10 @@ class PermuteAndFlip(Noise):
 
     name = "permute-and-flip"
 
+    def too_noisy(self, records: Fraction) -> str | None:
+        """Return None: of a choice nothing is said."""
+        return None
+
     def prepare(self, stats: Stats) -> Draw:
         """Return the draw."""
         least = min(stats.found)

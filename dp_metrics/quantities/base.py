@@ -256,6 +256,9 @@ class Noise:
     mechanism: Mechanism | None
     """What draws, if it is a mechanism that a caller may choose."""
 
+    quantity: Quantity
+    epsilon: Fraction
+
     @property
     def name(self) -> str:
         """What draws, for the accountant's history: a mechanism with its parameters."""
@@ -307,7 +310,7 @@ class Noise:
 
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if a release about this number of records, or groups, is mostly noise."""
-        return None
+        return self.quantity.too_noisy(self.epsilon, records)
 
     def records(self, output: Output) -> Fraction | None:
         """Return the number of records that a release tells, whose true number is private; None if none."""
@@ -583,7 +586,7 @@ class OneStage(Noise):
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if a release about this number of records is mostly noise."""
         error = self.mechanism.added_error(self.quantity.facts(self.totals, 1), self.epsilon)
-        return self.quantity.too_noisy(self.epsilon, records) if error is None else _too_large(error)
+        return super().too_noisy(records) if error is None else _too_large(error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -632,6 +635,8 @@ class TwoStages(OneStage):
     """A drawn scale, then noise of that size; or one stage, if a public coin or a noisy count says so."""
 
     mechanism: Adaptive
+
+    too_noisy = Noise.too_noisy  # the size of the noise is drawn
 
     @property
     def scale_ranks(self) -> int:
@@ -720,10 +725,6 @@ class TwoStages(OneStage):
             return 0.0
         clipped = stages.rank / max(stages.n, 1)
         return _missing_share(stages.n * self.epsilon, clipped, stages.largest, output.value)
-
-    def too_noisy(self, records: Fraction) -> str | None:
-        """Return a warning if a release about this number of records is mostly noise, whose size is drawn."""
-        return self.quantity.too_noisy(self.epsilon, records)
 
     def records(self, output: Output) -> Fraction | None:
         """Return the number of records that both noisy sums tell, or the noisy one."""

@@ -170,10 +170,6 @@ class CapNoise(Noise):
         first = hazard_law(_SELECTION, self.of_cap.bounds(stats), self.of_cap.epsilon)
         return CappedSumsLaw(first, self.quantity.sums_at, self.rates, stats.found)
 
-    def too_noisy(self, records: Fraction) -> str | None:
-        """Return a warning if so few records are expected to have no useful cap."""
-        return self.quantity.too_noisy(self.epsilon, records)
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class CappedSumsLaw:
@@ -379,10 +375,6 @@ class RankingNoise(Noise):
         facts = replace(self.quantity.facts(self.totals, self.ranks), sensitivity=1.0 / least)
         law = partial(self.given(self.smaller(sizes)).output_distribution, epsilon=self.hazard_epsilon)
         return hazard_limits(law, output.value, facts, self.ranks, miss - of_size).within(0.0, 1.0)
-
-    def too_noisy(self, records: Fraction) -> str | None:
-        """Return a warning if so few records tell little of an area."""
-        return self.quantity.too_noisy(self.epsilon, records)
 
     def note(self, output: Output) -> str | None:
         """Return what the noisy sizes tell of the bias of the area, if it may be large.
