@@ -17,15 +17,7 @@ from dp_metrics.inputs.options import MAX_FLOAT, Array, Codes, Floats, limit_of
 from dp_metrics.mechanisms import Geometric, Mechanism
 from dp_metrics.mechanisms._laws import Integers
 from dp_metrics.mechanisms.geometric import SpreadLaw
-from dp_metrics.quantities.base import (
-    Draw,
-    Noise,
-    OneStage,
-    Quantity,
-    Totals,
-    ranks_known,
-    rehearse_law,
-)
+from dp_metrics.quantities.base import Noise, OneStage, Quantity, Totals, ranks_known
 from dp_metrics.quantities.tables import noise_of_cells
 from dp_metrics.sensitivity import exact, output_bounds
 from dp_metrics.sensitivity.exact import BlockSums, ByLevel, Largest, LevelSums, Pairs
@@ -219,17 +211,13 @@ class MeanWithSpread(OneStage):
 
     mechanism: Geometric
 
-    _draw = Noise._draw  # type: ignore[assignment]  # of a law, not of output bounds
+    # of a law, which public facts alone allow or refuse, not of output bounds
+    prepare, _draw = Noise.prepare, Noise._draw  # type: ignore[assignment]
 
     def law(self, stats: Any, count: int | None) -> SpreadLaw:
         """Return the law of both."""
         law = self.mechanism.output_distribution(self.bounds(stats), self.epsilon)
         return SpreadLaw(law, Fraction(stats.spread, stats.totals.n << _SPREAD_BITS), self.epsilon)
-
-    def prepare(self, stats: Any) -> Draw:
-        """Return the draw."""
-        rehearse_law(self.mechanism, self.epsilon, self.facts(1))
-        return partial(self._draw, self.law(stats, None))
 
 
 @dataclass(frozen=True, eq=False)
