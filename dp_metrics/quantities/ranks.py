@@ -167,8 +167,7 @@ class CapNoise(Noise):
 
     def law(self, stats: Stats, count: int | None = None) -> "CappedSumsLaw":
         """Return the law of the cap and the sums."""
-        first = hazard_law(_SELECTION, self.of_cap.bounds(stats), self.of_cap.epsilon)
-        return CappedSumsLaw(first, self.quantity.sums_at, self.rates, stats.found)
+        return CappedSumsLaw(self.of_cap.law(stats, count), self.quantity.sums_at, self.rates, stats.found)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -187,7 +186,7 @@ class CappedSumsLaw:
         What is clipped.
     """
 
-    first: HazardLaw
+    first: Any
     sums_at: Callable[..., tuple[int, ...]]
     rates: Rates
     values: Floats
