@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -312,8 +312,8 @@ class InverseSensitivity(Mechanism):
     True
     """
 
-    _name: ClassVar[str] = "inverse_sensitivity"
-    _slope: ClassVar[float] = 0.0  # of the logarithm of the density, over epsilon, along one rank
+    _name = "inverse_sensitivity"
+    _slope = 0.0  # of the logarithm of the density, over epsilon, along one rank
 
     def count_ranks(self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: Range) -> int:
         """Return 2 ln(1e12) / epsilon, where the weight of a rank has fallen to 1e-12."""

@@ -17,7 +17,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -55,7 +55,10 @@ STORED_TYPES = {kind.__name__: f"{kind.__module__}:{kind.__name__}" for kind in 
     "PrecisionRecallCurve": "dp_metrics.metrics.scores.curve_formulas:PrecisionRecallCurve",
     "RocCurve": "dp_metrics.metrics.scores.curve_formulas:RocCurve",
 }
-"""The dataclasses and named tuples of public things, and where they are: imported where one is read."""
+"""The dataclasses and named tuples of public things, whose annotations are their fields, and where they are.
+
+They are imported where one is read.
+"""
 _NAMES = {place: name for name, place in STORED_TYPES.items()}
 _DTYPES = frozenset("biufUmM")
 
@@ -89,9 +92,9 @@ def encoded(value: Any) -> Any:
         return {"pairs": [[encoded(key), encoded(one)] for key, one in value.items()]}
     if isinstance(value, np.ndarray | np.generic):
         return _encoded_array(np.asarray(value), "array" if isinstance(value, np.ndarray) else "scalar")
-    if (name := _NAMES.get(f"{kind.__module__}:{kind.__name__}")) is None:
+    if (stored := _NAMES.get(f"{kind.__module__}:{kind.__name__}")) is None:
         raise TypeError(f"{kind.__name__} is no type that can be stored.")
-    return {"type": name, "fields": {field: encoded(getattr(value, field)) for field in _fields(kind)}}
+    return {"type": stored, "fields": {name: encoded(getattr(value, name)) for name in kind.__annotations__}}
 
 
 def _encoded_array(array: Array, kind: str) -> Any:
@@ -110,9 +113,9 @@ def decoded(json: Any) -> Any:
     if set(json) == {"type", "fields"}:
         made = resolve_name(STORED_TYPES[json["type"]])
         values = {name: decoded(one) for name, one in json["fields"].items()}
-        hints = _hints(made)
+        hints, are_all = _hints(made), values.keys() == made.__annotations__.keys()
         # each field has to be of its type
-        if {*values} != {*_fields(made)} or not all(_fits(one, hints[name]) for name, one in values.items()):
+        if not (are_all and all(_fits(one, hints[name]) for name, one in values.items())):
             raise ValueError(DAMAGED)
         return made(**values)
     ((kind, content),) = json.items()
@@ -143,14 +146,7 @@ _READERS: Mapping[str, Function] = {
 }
 
 
-@lru_cache(maxsize=256)
-def _hints(kind: Any) -> ByName:
-    return get_type_hints(kind)
-
-
-@lru_cache(maxsize=256)
-def _fields(kind: Any) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else kind._fields
+_hints = lru_cache(maxsize=256)(get_type_hints)
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -355,8 +351,7 @@ def differences(stored: str | None, asked: str | None) -> str | None:
 
 
 def _differing(name: str, old: Any, new: Any) -> list[str]:
-    given = [one for one in (old, new) if one is not None]
-    if given and all(isinstance(one, Mapping) for one in given):
+    if isinstance(old, Mapping | None) and isinstance(new, Mapping | None):
         old, new = old or {}, new or {}
         names = {**old, **new}
         return [text for one in names for text in _differing(str(one), old.get(one), new.get(one))]

@@ -17,6 +17,7 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from inspect import signature
 from pkgutil import resolve_name
 
 import numpy as np
@@ -493,6 +494,12 @@ def test_a_field_of_another_type_is_found_when_it_is_read(path):
     for place in of_fields:
         with pytest.raises(ValueError, match="damaged"):
             stored.restored(kept.question, json.dumps(changed(tree, place, "x")))
+
+
+@pytest.mark.parametrize("place", stored.STORED_TYPES.values())
+def test_what_is_annotated_in_a_stored_type_are_its_fields(place):
+    kind = resolve_name(place)
+    assert [*kind.__annotations__] == [*signature(kind).parameters]
 
 
 def test_public_values_come_back_as_they_were_and_no_others_are_written_or_read():
