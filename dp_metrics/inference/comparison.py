@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.stats import binom
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
@@ -39,7 +38,7 @@ from dp_metrics.mechanisms._laws import Integers, Staircase
 from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.quantities.mean import MeanOf, PublicWeights, clipped_losses
 from dp_metrics.quantities.tables import integers_of
-from dp_metrics.release.count_limits import largest_share
+from dp_metrics.release.count_limits import binomial_law, largest_share
 from dp_metrics.release.query import Query, Source, Terms
 from dp_metrics.release.released import POPULATION_NOTE, Interval
 from dp_metrics.release.result import ReleasedNumbers
@@ -162,11 +161,8 @@ def wins_p_value(difference: int, decided: int, n: int, rate: float) -> float:
 def _two_sided_tail(k: int, difference: int, rate: float) -> float:
     """Return P(abs(2 Binomial(k, 1/2) - k + noise) >= abs(difference)); where that is 1, 1 or about 1."""
     far = min(abs(difference), _EXACT)
-    # Hoeffding's inequality: what lies farther away has at most the probability _LEFT_OUT
-    width = math.ceil(math.sqrt(0.5 * k * math.log(2.0 / _LEFT_OUT)))
-    wins = np.arange(max(k // 2 - width, 0), min(k // 2 + width + 1, k) + 1, dtype=np.float64)
-    upper = float(binom.pmf(wins, k, 0.5) @ Staircase(rate).cdf(2.0 * wins - far - k))
-    return 2.0 * (upper + _LEFT_OUT)
+    wins, law = binomial_law(k, 0.5)  # which leaves out less than _LEFT_OUT
+    return 2.0 * (float(law @ Staircase(rate).cdf(2.0 * wins - far - k)) + _LEFT_OUT)
 
 
 def wins_interval(difference: int, decided: int, n: int, rate: float, confidence: float) -> Range:
