@@ -414,9 +414,7 @@ class MeanStats:
         number = min(exact.level_from(at_least), exact.LEVELS)
         level, highest = exact.level_units(number), exact.level_units(exact.LEVELS)
         if self.quantity.record_loss.cap is not None:
-            # where there is no record, or their number is private, the limit is the cap
-            largest = self.totals.largest if self.totals.size else self.quantity.record_loss.cap
-            highest = max(exact.float_units(largest), 1)
+            highest = max(exact.float_units(self.totals.largest), 1)
         if level >= highest:
             total, level = self.total, highest
         else:
@@ -426,12 +424,14 @@ class MeanStats:
     def _sum_clipped_at(self, number: int, units: int) -> int:
         """Return the sum of min(term, level) in units of 2**-1074, from the largest terms if they tell it."""
         level, largest = exact.rounded_quotient(units, 1 << exact.UNIT_BITS), self.largest
-        if largest.size == self.totals.size or (largest.size and largest[-1] <= level):
-            above = largest[: np.searchsorted(-largest, -level)]
+        above = largest[largest > level]
+        if above.size < largest.size or above.size == self.totals.size:
             return self.total - exact.exact_sum(above) + above.size * units
         if self.by_level is not None:
-            total = sum(exact.in_units(at, part) for at, (_, part) in self.by_level.items() if at < number)
-            return total + units * sum(count for at, (count, _) in self.by_level.items() if at >= number)
+            return sum(
+                exact.in_units(at, part) if at < number else count * units
+                for at, (count, part) in self.by_level.items()
+            )
         assert self.terms is not None
         clipped = ((np.minimum(block, level), min(high, level)) for block, high in self.terms())
         return sum(starmap(partial(BlockSums().total, signed=False), clipped))
