@@ -139,16 +139,9 @@ class Monotone:
         Without a range, as of a mean loss without a cap, there is a lower limit only: nothing is known where
         that is 0, as of numbers next to 0, below which hardly any output lies.
         """
-        if (nothing := nothing_known(result)) is not None:
-            return nothing
-        for part in result.parts:
-            if part.even_range is None:
-                continue
-            low, high = part.even_range
-            lower, upper, _ = part.limits(1 - SHOWN)
-            if (note := far_apart(lower, upper, high - low)) is not None:
-                return note
-        return None
+        even = ((*part.limits(1 - SHOWN)[:2], part.even_range) for part in result.parts if part.even_range)
+        apart = (far_apart(lower, upper, high - low) for lower, upper, (low, high) in even)
+        return nothing_known(result) or next(filter(None, apart), None)
 
     def bias(self, clipped: Sequence[float]) -> str | None:
         """Return which way the result usually errs."""
