@@ -390,15 +390,13 @@ def _records_told(result: AnyResult, size: int | None) -> tuple[int | None, int 
 
     That is the public number, or the noisy one if the release tells it.
     """
-    told, smallest = result.records if size is None else size, None
-    if "positives" in result.drawn:  # of each area that was released; whole numbers of any size
-        of_class = {name: np.atleast_1d(np.array(told, dtype=object)) for name, told in result.drawn.items()}
-        positives = of_class["positives"]
-        negatives = of_class["negatives"] if size is None else size - positives
-        told = positives[0] + negatives[0] if told is None else told
-        smallest = max(np.minimum(positives, negatives).min(), 0)
+    told = result.records if size is None else size
+    drawn = [one.drawn for one in result.outputs if "positives" in one.drawn]  # of each area
+    classes = [(one["positives"], one.get("negatives", (size or 0) - one["positives"])) for one in drawn]
+    if told is None and classes:
+        told = sum(classes[0])
     records = None if told is None else max(round(told), 0)
-    return records, records if smallest is None else smallest
+    return records, max(min(map(min, classes)), 0) if classes else records
 
 
 def _undefined(query: Query, result: AnyResult) -> Any:
