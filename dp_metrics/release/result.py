@@ -171,8 +171,7 @@ class Monotone:
     def _of(self, of_parts: Sequence[Limits], released: ReleasedNumbers) -> Limits:
         """Return the results of limits of all parts."""
         *ends, notes = zip(*of_parts, strict=True)
-        numbers = [np.asarray(self.result(released.of(end)), dtype=np.float64) for end in ends]
-        lower, upper = (one if one.ndim else float(one) for one in numbers)
+        lower, upper = (self.result(released.of(end)) for end in ends)
         note = " ".join(dict.fromkeys(filter(None, notes)))
         return Limits(lower, upper, note) if self.rises else Limits(upper, lower, note)
 
