@@ -61,15 +61,12 @@ def losses_of_each(records: Records, losses: Sequence[RecordLoss]) -> list[Float
 
     Of each person where these are public: the loss of a person is the mean of those of all records.
     """
-    weights = PublicWeights.of(records)
-    found = []
+    weights, found = PublicWeights.of(records), []
+    sizes = weights.terms(np.ones(weights.n))  # of records that are persons 1
     for place, (loss, one) in enumerate(zip(losses, records.split(2), strict=True), start=1):
         with of_prediction(place, 2):
-            found.append(clipped_losses(loss, one.arrays))
-    if weights.groups is None:
-        return found
-    sizes = weights.terms(np.ones(weights.n))
-    return [weights.terms(one) / sizes for one in found]
+            found.append(weights.terms(clipped_losses(loss, one.arrays)) / sizes)
+    return found
 
 
 Reader: TypeAlias = Callable[[Records], Records]
