@@ -69,8 +69,7 @@ def _interval_of(body: Callable[P, Interval]) -> Callable[P, Interval]:
         terms = Terms.of(**{each: given.pop(each) for each in SETTINGS & given.keys()})
         refused = {each: given.pop(each) for each in PER_RECORD & given.keys()}
         found = population_release(name, terms, given, **refused)
-        of_body = {each: value for each, value in given.items() if each != "losses"}
-        asked: Any = body(None, **of_body)  # type: ignore[arg-type]
+        asked: Any = body(**{**given, "losses": None})  # type: ignore[call-arg]
 
         def read() -> tuple[Query, Source, Any]:
             shape, records = Records.of((given["losses"],), relation=Relation.REPLACE_ONE)
