@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dp_metrics.fairness.frame_query import NO_RECORDS, Entry, FrameCell
-from dp_metrics.inputs.options import Floats
+from dp_metrics.inputs.options import Floats, Range
 from dp_metrics.mechanisms._laws import Limits
 from dp_metrics.metrics.labels.confusion import Confusion
 from dp_metrics.metrics.scores.table import ScoreTable
@@ -27,8 +27,6 @@ from dp_metrics.release.result import AnyResult, Result, counts_persons
 
 Pair: TypeAlias = tuple[Hashable, Hashable]
 """Two groups, of which the second is taken from the first."""
-
-Gap: TypeAlias = tuple[float, float]
 
 _WHAT = ("groups", "overall", "difference", "ratio")
 
@@ -84,7 +82,7 @@ class GroupLimits:
             return result.among_people(replace(self.asked, confidence=confidence))
         if not self.asked.is_sure and isinstance(result.reading, ScoreTable):
             result = replace(result, reading=replace(result.reading, is_sure=False))
-        return replace(result, metric=self.asked.metric).noise_interval(confidence)
+        return result.noise_interval(confidence)
 
     def is_even(self, result: AnyResult | Number) -> bool:
         """Return whether either limit of that is known to miss with at most half of the probability.
@@ -241,7 +239,7 @@ class GroupLimits:
         return np.subtract.outer(x, y) - chance
 
 
-def _told_by_counts(cell: FrameCell) -> Gap:
+def _told_by_counts(cell: FrameCell) -> Range:
     """Return between which values the metric of a group lies where nothing has moved its counts.
 
     That is one value, but for an area: how scores lie within their bins is not told.
