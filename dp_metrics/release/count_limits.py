@@ -342,7 +342,7 @@ def combined_limits(
     Parameters
     ----------
     function : callable
-        Of numbers.
+        Of an array of numbers.
     estimates : sequence of float
         The estimates, each moved into its limits.
     limits : sequence of (float, float)
@@ -356,16 +356,16 @@ def combined_limits(
     the arguments, and so is how far it moves up: G. Y. Zou and A. Donner's MOVER (2008,
     doi:10.1002/sim.3095), which of two normal means is exact.
     """
-    inside = [min(max(x, low), high) for x, (low, high) in zip(estimates, limits, strict=True)]
-    middle = float(function(*inside))
+    inside = np.clip(estimates, *np.transpose(limits))
+    middle = float(function(inside))
 
     def square(sign: float) -> float:
         """Return the square of how far the function moves down in all, or with the sign -1 up."""
         squares = 0.0
-        for place, (low, high) in enumerate(limits):
+        for here, (low, high) in zip(np.eye(inside.size, dtype=bool), limits, strict=True):
 
-            def moved(x: float, place: int = place) -> float:
-                return sign * float(function(*inside[:place], x, *inside[place + 1 :]))
+            def moved(x: float, here: Array = here) -> float:
+                return sign * float(function(np.where(here, x, inside)))
 
             least = least_between(moved, low, high, is_monotone=is_monotone)
             squares += max(sign * middle - least, 0.0) ** 2

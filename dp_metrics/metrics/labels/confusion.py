@@ -131,10 +131,7 @@ def combined(
             low, high = min(low, x - far), max(high, x + far)
         each.append((low, high))
     lower, upper = count_limits.combined_limits(
-        lambda *ratios: function(np.array(ratios)),
-        [ratio.estimate for ratio in ratios],
-        each,
-        is_monotone=is_mean,
+        function, [ratio.estimate for ratio in ratios], each, is_monotone=is_mean
     )
     return max(lower, lowest), min(upper, 1.0)
 
