@@ -20,7 +20,7 @@ from dp_metrics.inputs import options
 from dp_metrics.inputs.arrays import Records, Shape, check_columns, loss_block, vector
 from dp_metrics.inputs.options import ByName, Epsilon, Floats, Range, Relation
 from dp_metrics.mechanisms._base import Mechanism, ceil_ranks
-from dp_metrics.mechanisms._laws import Grid, Integers
+from dp_metrics.mechanisms._laws import Grid, Integers, nearest_index
 from dp_metrics.mechanisms.hazard import PEAK, TAIL, HazardLaw, largest_ratio, public_grid, share_of_rank
 from dp_metrics.metrics._metric import asks
 from dp_metrics.metrics._settings import Payment, completed_signature
@@ -652,14 +652,14 @@ def _interval(
     about: str,
 ) -> Interval:
     """Return the interval that follows from the outputs of the searches."""
-    lower, upper = 0.0, math.inf if cap is None else cap
+    lower, upper = 0.0, options.limit_of(cap)  # the largest float is none: see `Interval`
     for value, search in zip(released.values, searches, strict=True):
         grid = search.grid(options.limit_of(cap))
-        number = int(grid.index_at_least(np.array([value]))[0])
-        if not search.downward:
+        number = nearest_index(grid, value)
+        if search.downward:
+            upper = grid.point(min(number + _CELLS, grid.last))
+        else:
             lower = grid.point(max(number - _CELLS, 0))
-        elif number + _CELLS < grid.last:
-            upper = grid.point(number + _CELLS)
     missing = "a lower" if searches[0].downward else "an upper"
     note = "" if len(searches) == 2 else f"There are too few records for {missing} limit."
     # limits that cross miss anyway, and in order they still are an interval
