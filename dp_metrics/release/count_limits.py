@@ -579,10 +579,10 @@ def noisy_ratio(
     ends, most = list(accumulate(size for size, _ in noise.rates)), int(COUNT_LIMIT) * noise.units
     # a larger noisy count says no more, and may be no float
     in_a, in_b = (min(max(sum(noise.noisy[cell] for cell in side), -most), most) for side in (a, b))
-    rates = noise.rates[bisect_right(ends, a[0])][1], noise.rates[bisect_right(ends, b[0])][1]
+    of_a, of_b = (noise.rates[bisect_right(ends, side[0])][1] for side in (a, b))
     rest = noise.together - len(a) - len(b) if noise.zero_sum else None
     of_all = None if n is None else n * noise.units
-    return NoisyRatio(in_a, in_b, (len(a), len(b)), rates, rest, of_all, weights)
+    return NoisyRatio(in_a, in_b, (len(a), len(b)), (of_a, of_b), rest, of_all, weights)
 
 
 @lru_cache(maxsize=16)  # of a and b exchanged, and often of another pair, they are the same
