@@ -499,7 +499,7 @@ def ratio_of(numbers: NDArray[Any], rate: float) -> NoisyRatio:
 
 def noise(rate: float) -> NDArray[np.int64]:
     """Return the noise of three numbers, simulated with the law of a release."""
-    law = NoisyCounts((0,) * 3, ((3, Fraction(rate)),), True)
+    law = NoisyCounts((0,) * 3, ((3, Fraction(rate)),), 3)
     return law.simulated(made_up(int(np.random.default_rng().integers(2**31))), 8)[0].astype(np.int64)
 
 

@@ -477,7 +477,7 @@ def simulated_noise(law: TableLaw, times: int, generator: Generator) -> tuple[Fl
     of_cells = np.minimum(of_release, most)
     if law.zero_sum and size > 2:
         rates = tuple((count, min(rate, Fraction(most))) for count, rate in law.rates)
-        noise = NoisyCounts((0,) * size, rates, True).simulated(generator, times)
+        noise = NoisyCounts((0,) * size, rates, size).simulated(generator, times)
     else:
         free = size - law.zero_sum  # of two numbers with one sum either noise tells the other, at both rates
         strata = np.stack([generator.permutation(times) for _ in range(free)], axis=1)

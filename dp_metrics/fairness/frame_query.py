@@ -543,7 +543,7 @@ def _of_all_scores(made: ScoreTable, each: Sequence[Floats], noise: NoisyCounts,
     rate = float(min(rate for _, rate in noise.rates))
     wider = 2 * math.asinh(math.sinh(min(rate, 600.0) / 2) / added)
     sums = tuple(np.rint(noisy * noise.units).astype(np.int64).tolist())
-    of_sums = NoisyCounts(sums, ((fewest, Fraction(wider)),), zero_sum=False, units=noise.units)
+    of_sums = NoisyCounts(sums, ((fewest, Fraction(wider)),), units=noise.units)
     return FrameCell(made.formula(counts), made.note_of(of_sums, counts))
 
 

@@ -135,22 +135,21 @@ class TableNoise(Noise):
         As in `TableOf`.
     rate : Fraction
         Of the noise in a cell of weight 1.
-    zero_sum
-        As in `TableLaw`.
+    in_sum
+        As in `NoisyCounts`.
     is_shown : bool, default=True
         Whether the numbers are counts, which a result shows as "counts" among what was drawn.
     columns : int or None, default=None
         How many columns are left of a finer table; None: as many as there are.
-    others, units
+    units
         As in `NoisyCounts`.
     """
 
     cells: Cells
     rate: Fraction
-    zero_sum: bool
+    in_sum: int | None = None
     is_shown: bool = True
     columns: int | None = None
-    others: int = 0
     units: int = 1
 
     mechanism = None
@@ -158,7 +157,7 @@ class TableNoise(Noise):
     @property
     def name(self) -> str:
         """What draws, for the accountant's history."""
-        return "two-sided geometric noise" + " with sum 0" * self.zero_sum
+        return "two-sided geometric noise" + " with sum 0" * bool(self.in_sum)
 
     @property
     def size(self) -> int:
@@ -175,8 +174,7 @@ class TableNoise(Noise):
         cells = self.cells[: len(self.cells) // tables]
         if len(self.cells) == 1:  # all tables are one run
             cells = ((self.size // tables, self.cells[0][1]),)
-        one = replace(self, cells=cells)
-        return replace(one, others=self.others + self.size - one.size) if self.zero_sum else one
+        return replace(self, cells=cells)
 
     def joined(self, tables: int) -> Self:
         """Return the noise of so many tables of this form together.
@@ -184,17 +182,15 @@ class TableNoise(Noise):
         Where all noise has one sum with that of others, so it has together; tables that were drawn apart have
         it each for themselves, which makes large noise less likely.
         """
-        together = replace(self, cells=self.cells * tables)
-        if self.others:
-            return replace(together, others=self.others + self.size - together.size)
-        return replace(together, zero_sum=self.zero_sum and tables == 1)
+        are_apart = self.in_sum == self.size and tables > 1
+        return replace(self, cells=self.cells * tables, in_sum=None if are_apart else self.in_sum)
 
     def law(self, stats: Stats, count: int | None = None) -> "TableLaw":
         """Return the law of the noisy numbers."""
         counts = stats.found
         if self.columns is not None:  # each is the sum of equally many neighbours
             counts = counts.reshape(len(counts), self.columns, -1).sum(axis=2)
-        return TableLaw(tuple(counts.ravel().tolist()), self.rates, self.zero_sum)
+        return TableLaw(tuple(counts.ravel().tolist()), self.rates, self.in_sum is not None)
 
     def _draw(self, law: "TableLaw", entropy: Entropy, count: int | None) -> Output:
         noisy = law.release(entropy)
@@ -207,7 +203,7 @@ class TableNoise(Noise):
 
     def told(self, output: Output) -> "NoisyCounts":
         """Return the noisy numbers with their noise."""
-        return NoisyCounts(output.value, self.rates, self.zero_sum, self.others, self.units)
+        return NoisyCounts(output.value, self.rates, self.in_sum, self.units)
 
     def too_noisy(self, records: Fraction) -> str | None:
         """Return a warning if a table of this number of records is mostly noise; see `MOST_ERROR`.
@@ -219,7 +215,7 @@ class TableNoise(Noise):
             return None
         size = self.size
         of_runs = (
-            float(weight) * NoisyCounts((0,) * size, ((number, rate),), self.zero_sum, 0, self.units).expected
+            float(weight) * NoisyCounts((0,) * size, ((number, rate),), self.in_sum, self.units).expected
             for (number, weight), (_, rate) in zip(self.cells, self.rates, strict=True)
         )
         noise, mean = max(of_runs), float(records / size)
@@ -266,8 +262,9 @@ def noise_of_cells(
 ) -> TableNoise:
     """Return the noise of a table; see `TableOf` for the proof."""
     rate = (epsilon if private_n else epsilon / 2) / units
-    is_small = 2 <= sum(size for size, _ in cells) <= _MOST_ZERO_SUM
-    return TableNoise(cells, rate, is_partition and not private_n and is_small, units=units)
+    size = sum(size for size, _ in cells)
+    has_sum = is_partition and not private_n and 2 <= size <= _MOST_ZERO_SUM
+    return TableNoise(cells, rate, size if has_sum else None, units=units)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -407,27 +404,21 @@ class NoisyCounts:
     ----------
     noisy : tuple of int
         The noisy numbers.
-    rates, zero_sum
+    rates
         As in `TableLaw`.
-    others : int, default=0
-        How many more numbers there are, if the noise of these and those together has the sum 0.
+    in_sum : int or None, default=None
+        How many numbers, these and perhaps others, have noise with the sum 0; None: it is independent.
     units : int, default=1
         How many units of what is noisy make one of what is told: those of a person, where each counts once.
     """
 
     noisy: tuple[int, ...]
     rates: Rates
-    zero_sum: bool
-    others: int = 0
+    in_sum: int | None = None
     units: int = 1
 
     even_range: ClassVar[None] = None
     spread: ClassVar[None] = None
-
-    @property
-    def together(self) -> int:
-        """How many numbers there are, with the others."""
-        return len(self.noisy) + self.others
 
     @property
     def numbers(self) -> tuple[Any, ...]:
@@ -442,7 +433,7 @@ class NoisyCounts:
         """Expected absolute noise of the noisiest number; at most this where the noise has the sum 0."""
         rate = min(rate for _, rate in self.rates)
         # two numbers share one noise, with both signs
-        noise = Staircase(2 * rate if self._joined == 2 else rate)
+        noise = Staircase(2 * rate if self.in_sum == 2 else rate)
         return noise.expected / self.units
 
     def covariance(self, x: Floats, y: Floats, add: Callable[[Floats], Any] = np.sum) -> Any:
@@ -454,26 +445,21 @@ class NoisyCounts:
         sizes, rates = zip(*self.rates, strict=True)
         variances = np.repeat([*map(noise_variance, rates)], sizes)
         both = add(variances * x * y)
-        if self.zero_sum:
-            both = both - variances[0] * add(x) * add(y) / self.together
+        if self.in_sum:
+            both = both - variances[0] * add(x) * add(y) / self.in_sum
         return both / self.units**2
 
     def limits(self, miss: float, used: Any = None) -> Limits:
         """Return limits of the numbers before the noise: two arrays; only those of used numbers hold."""
         each = miss / (2 * (len(self.noisy) if used is None else int(np.count_nonzero(used))))
-        away = [one for size, rate in self.rates for one in [largest_noise(rate, self._joined, each)] * size]
+        away = [one for size, rate in self.rates for one in [largest_noise(rate, self.in_sum, each)] * size]
         return self._around(saturated_counts(self.noisy), away)
 
     def limits_of_sums(self, sums: Sequence[Sequence[int]], miss: float) -> Limits:
         """Return limits of sums of numbers of one rate; each is listed by the places of its numbers."""
         each, rate = miss / (2 * len(sums)), self.rates[0][1]
-        away = [largest_noise(rate, self._joined, each, len(one)) for one in sums]
+        away = [largest_noise(rate, self.in_sum, each, len(one)) for one in sums]
         return self._around(saturated_counts([sum(self.noisy[place] for place in one) for one in sums]), away)
-
-    @property
-    def _joined(self) -> int | None:
-        """How many numbers have noise with the sum 0; None if each noise is independent."""
-        return self.together if self.zero_sum else None
 
     def _around(self, centre: Floats, away: Sequence[int]) -> Limits:
         """Return the limits that are so far away from noisy numbers, but not below 0."""
@@ -487,14 +473,14 @@ class NoisyCounts:
         They are of the law of a release, but in floats: not private.
         """
         rates = each_cell(self.rates)
-        if self.zero_sum:
-            rates = np.full(self.together, rates[0])
+        if self.in_sum:
+            rates = np.full(self.in_sum, rates[0])
         kept: list[Floats] = []
         while sum(map(len, kept)) < times:
             # the difference of two geometric numbers has the two-sided law
             sizes = np.floor(generator.exponential(size=(2, times, rates.size)) / rates)
             noise = np.minimum(sizes[0], COUNT_LIMIT) - np.minimum(sizes[1], COUNT_LIMIT)
-            if self.zero_sum:  # the last number is what the others lack to 0, as in a release
+            if self.in_sum:  # the last number is what the others lack to 0, as in a release
                 noise[:, -1] = -noise[:, :-1].sum(axis=1)
                 noise = noise[generator.exponential(size=times) > rates[-1] * np.abs(noise[:, -1])]
             kept.append(noise)

@@ -580,7 +580,7 @@ def noisy_ratio(
     # a larger noisy count says no more, and may be no float
     in_a, in_b = (min(max(sum(noise.noisy[cell] for cell in side), -most), most) for side in (a, b))
     of_a, of_b = (noise.rates[bisect_right(ends, side[0])][1] for side in (a, b))
-    rest = noise.together - len(a) - len(b) if noise.zero_sum else None
+    rest = None if noise.in_sum is None else noise.in_sum - len(a) - len(b)
     of_all = None if n is None else n * noise.units
     return NoisyRatio(in_a, in_b, (len(a), len(b)), (of_a, of_b), rest, of_all, weights)
 

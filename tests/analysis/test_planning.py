@@ -121,7 +121,7 @@ def exact_error(metric, data, epsilon, reach, **options):
     rates = np.repeat([float(rate) for _, rate in noise.rates], [size for size, _ in noise.rates])
     total = mean = 0.0
     for away in itertools.product(range(-reach, reach + 1), repeat=counts.size):
-        if noise.zero_sum and sum(away):
+        if noise.in_sum and sum(away):
             continue
         mass = math.exp(-epsilon / 300 * float(rates @ np.abs(away)))
         error = abs(formula(released.of([tuple((counts + away).tolist())])) - result.value)

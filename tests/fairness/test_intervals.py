@@ -167,7 +167,7 @@ def test_the_exact_probability_that_limits_of_noise_miss(confusion):
     def ends(noise, confidence):
         return made(Result, noise).noise_interval(confidence)
 
-    part = TableNoise(((4, Fraction(1)),), Fraction(rate), zero_sum=True).part(2)
+    part = TableNoise(((4, Fraction(1)),), Fraction(rate), 4).part(2)
 
     def made(kind, noise):
         public = ReleasedNumbers([noise.noisy], None, None, Fraction(1), Relation.REPLACE_ONE)

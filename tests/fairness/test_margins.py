@@ -85,14 +85,14 @@ def test_the_value_is_that_of_the_sums_of_the_counts_as_they_were_drawn(way):
 
 def test_the_noise_of_all_tables_joined_is_that_before_they_were_split():
     one, rate = Fraction(1), Fraction(1, 2)
-    for cells, zero_sum in ((((6, one),), True), (((2, one), (2, one)), False)):
-        whole = TableNoise(cells, rate, zero_sum)
+    for cells, in_sum in ((((6, one),), 6), (((2, one), (2, one)), None)):
+        whole = TableNoise(cells, rate, in_sum)
         joined, output = whole.part(2).joined(2), Output((5, 3, 9, 1, 0, 2)[: whole.size], {})
-        assert (joined.size, joined.zero_sum, joined.others) == (whole.size, zero_sum, 0)
+        assert (joined.size, joined.in_sum) == (whole.size, in_sum)
         assert joined.told(output).limits(0.05).lower == pytest.approx(whole.told(output).limits(0.05).lower)
-    part = TableNoise(((6, one),), rate, zero_sum=True).part(3)
-    assert (part.others, part.joined(2).others) == (4, 2)
-    assert not TableNoise(((2, one),), rate, zero_sum=True).joined(2).zero_sum
+    part = TableNoise(((6, one),), rate, 6).part(3)
+    assert (part.in_sum, part.joined(2).in_sum) == (6, 6)
+    assert TableNoise(((2, one),), rate, 2).joined(2).in_sum is None
 
 
 @pytest.mark.gate
@@ -125,7 +125,7 @@ def test_limits_of_all_records_are_those_of_the_table_before_it_was_split():
     """Two groups by one set of labels: the joined table has the noise of the whole one, and its public n."""
     frame = frame_of("accuracy", by=SEX, group_labels=LABELS[0], epsilon=0.1, random_state=seeded())
     union = frame._entries[""].overall.result
-    assert (union.released.public_n, union.parts[0].others) == (N, 0)
+    assert (union.released.public_n, union.parts[0].in_sum) == (N, len(union.parts[0].noisy))
     assert frame.noise_interval(of="overall", simultaneous=True) == frame.noise_interval(of="overall")
     for limits in (frame.noise_interval, frame.population_interval):
         wide, narrow = (limits(of="overall", confidence=sure) for sure in (0.99, 0.5))

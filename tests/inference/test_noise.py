@@ -57,9 +57,9 @@ def test_metrics_of_labels_lie_between_their_limits_unless_the_noise_is_rare(siz
     away = part.limits(0.2, signs != 0).upper - np.maximum(part.noisy, 0)
     reach = int(np.max(away))
     shift = data.draw(st.lists(st.integers(-reach, reach), min_size=own.size, max_size=own.size))
-    if part.zero_sum:  # the noise of a public number of records moves as many in as out
+    if part.in_sum:  # the noise of a public number of records moves as many in as out
         shift[-1] = -sum(shift[:-1])
-    moved = NoisyCounts(tuple((own + shift).tolist()), part.rates, part.zero_sum)
+    moved = NoisyCounts(tuple((own + shift).tolist()), part.rates, part.in_sum)
     if (cells := ratio_cells(metric.layout, metric.parts_of)) is None:
         allowed = moved.limits(0.2, signs != 0)
         inside = ((allowed.lower <= own) & (own <= allowed.upper))[signs != 0].all()
@@ -146,22 +146,22 @@ def test_what_saturates_has_no_upper_limit_and_keeps_its_lower_one():
 
 def test_counts_have_limits_however_large_the_noise_or_far_below_0_the_count_is():
     for rate, noisy in itertools.product((Fraction(1, 10**25), Fraction(1, 10**100)), (0, 10**26, -(10**26))):
-        lower, upper, _ = NoisyCounts((noisy, 5), ((2, rate),), False).limits(0.05)
+        lower, upper, _ = NoisyCounts((noisy, 5), ((2, rate),)).limits(0.05)
         assert lower.dtype == upper.dtype == np.float64
         assert (lower == 0).all()
         assert (upper >= 2.0**50).all()
-    lower, upper, _ = NoisyCounts((-5000, 10), ((2, Fraction(1, 5)),), False).limits(0.05)
+    lower, upper, _ = NoisyCounts((-5000, 10), ((2, Fraction(1, 5)),)).limits(0.05)
     assert lower[0] == upper[0] == 0
 
 
 def test_the_probability_of_a_miss_is_divided_among_counts_and_sides():
     rates = ((2, Fraction(1, 5)), (1, Fraction(1, 20)))
-    lower, upper, _ = NoisyCounts((5000, 6000, 7000), rates, False).limits(0.06)
+    lower, upper, _ = NoisyCounts((5000, 6000, 7000), rates).limits(0.06)
     away = [Staircase(rate).largest(0.01) for rate in (0.2, 0.2, 0.05)]
     assert lower.tolist() == [5000 - away[0], 6000 - away[1], 7000 - away[2]]
     assert upper.tolist() == [5000 + away[0], 6000 + away[1], 7000 + away[2]]
     used = np.array([True, False, False])
-    assert NoisyCounts((5000, 6000, 7000), rates, False).limits(0.02, used).lower[0] == 5000 - away[0]
+    assert NoisyCounts((5000, 6000, 7000), rates).limits(0.02, used).lower[0] == 5000 - away[0]
 
 
 def test_the_probability_of_a_miss_is_divided_between_the_limits_of_sums():

@@ -149,7 +149,7 @@ def test_limits_of_a_share_are_counts_to_the_last_bit(n):
     for right in range(n + 1):
         reading = share_of_records(True, "records")
         for away in (-4, 4):
-            counts = NoisyCounts((right + away, n - right - away), ((2, Fraction(1, 2)),), True)
+            counts = NoisyCounts((right + away, n - right - away), ((2, Fraction(1, 2)),), 2)
             told = ReleasedNumbers((counts.noisy,), n, n, Fraction(1), Relation.REPLACE_ONE)
             lower, upper, _ = reading.limits(SimpleNamespace(parts=[counts], released=told), 0.011)
             assert right / n == (upper if away < 0 else lower)
@@ -358,7 +358,7 @@ def test_limits_of_a_share_of_two_noisy_counts_are_wrong_as_rarely_as_promised(c
 
     def limits_of(noisy):
         told = ReleasedNumbers((noisy,), None, None, Fraction(epsilon), Relation.ADD_OR_REMOVE_ONE)
-        noise = NoisyCounts(noisy, rates, False)
+        noise = NoisyCounts(noisy, rates)
         return reading.limits(SimpleNamespace(parts=[noise], released=told), miss)
 
     share, (places, mass) = wrong / max(wrong + right, 1), two_sided(epsilon, math.ceil(12 / epsilon))

@@ -109,7 +109,7 @@ def test_the_noise_of_a_small_class_is_divided_by_its_own_noisy_size():
     the noise in it is that of the counts, times F less the area, over their sum.
     """
     positive = np.array([-30, 40, -25, 30, -20, 35, 60, 10])
-    noise = NoisyCounts((*[10**6] * 8, *positive.tolist()), ((16, Fraction(1, 2)),), zero_sum=False)
+    noise = NoisyCounts((*[10**6] * 8, *positive.tolist()), ((16, Fraction(1, 2)),))
     lower, upper = area_limits(noise, 0.025, ties=(0.5, 0.5), among_people=False)
     below, variance = (np.arange(8) + 0.5) / 8, 0.5 / np.sinh(0.25) ** 2
     area = positive @ below / positive.sum()
@@ -167,10 +167,10 @@ def test_approximate_limits_cover_laws_that_they_were_not_chosen_on(name):
     truths = {ANY_ORDER: area_of(*laws), (0.5, 0.5): area_of(*of_bins), None: precision_of(share, *laws)}
     together = np.concatenate([(1 - share) * of_bins[0], share * of_bins[1]])
     tables = rng.multinomial(n, together, size=draws)
-    law = NoisyCounts((0,) * (2 * bins), ((2 * bins, Fraction(1, 2)),), zero_sum=True)
+    law = NoisyCounts((0,) * (2 * bins), ((2 * bins, Fraction(1, 2)),), 2 * bins)
     missed = dict.fromkeys(truths, 0)
     for noisy in tables + law.simulated(rng, draws).astype(int):
-        noise = NoisyCounts(tuple(noisy.tolist()), law.rates, zero_sum=True)
+        noise = NoisyCounts(tuple(noisy.tolist()), law.rates, law.in_sum)
         for ties, truth in truths.items():
             found = area_limits(noise, 0.025, ties=ties) if ties else precision_limits(noise, 0.025)
             lower, upper = found or (0.0, 1.0)
@@ -281,7 +281,7 @@ def test_limits_of_an_average_precision_are_as_far_away_as_samples_and_noise_mov
     Of 2,000 draws the quantile of 2.5 % is off by 4 % of its distance, as a standard deviation.
     """
     counts, draws, rng = np.array([9e3, 6e3, 4e3, 2e3, 1e3, 2e3, 4e3, 5e3]), 2_000, np.random.default_rng(7)
-    law = NoisyCounts((0,) * 8, ((8, Fraction(1, 40)),), zero_sum=True)
+    law = NoisyCounts((0,) * 8, ((8, Fraction(1, 40)),), 8)
     noise = replace(law, noisy=tuple(counts.astype(int).tolist()))
     moved = law.simulated(rng, draws)
     moved = moved + (rng.multinomial(counts.sum(), counts / counts.sum(), draws) if among_people else counts)

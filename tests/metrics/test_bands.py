@@ -70,7 +70,7 @@ def test_a_band_has_some_sixty_edges_at_most_however_many_bins_there_are():
 @settings(max_examples=60)
 @given(st.lists(st.integers(-9, 40), min_size=16, max_size=16), st.booleans(), st.integers(0, 2**31))
 def test_a_band_never_falls_and_holds_every_curve_whose_shares_hold(noisy, zero_sum, seed):
-    noise = NoisyCounts(tuple(noisy), ((16, Fraction(1, 2)),), zero_sum)
+    noise = NoisyCounts(tuple(noisy), ((16, Fraction(1, 2)),), 16 if zero_sum else None)
     rng = np.random.default_rng(seed)
     shares = [np.sort(rng.random(7))[::-1] for _ in range(2)]  # by rising edge
     at = iter(np.stack(shares, axis=1).ravel())  # of either class, edge by edge
@@ -147,13 +147,13 @@ def test_an_area_by_hazard_has_limits_from_those_of_its_noise(neighboring):
 def test_noise_makes_the_approximate_limits_wider_and_there_are_none_without_a_class():
     plain, widths = np.array([30, 20, 10, 5, 4, 3, 2, 1]), []
     for rate in (Fraction(100), Fraction(1), Fraction(1, 2)):
-        noise = NoisyCounts((*plain.tolist(), *plain[::-1].tolist()), ((16, rate),), zero_sum=True)
+        noise = NoisyCounts((*plain.tolist(), *plain[::-1].tolist()), ((16, rate),), 16)
         lower, upper = area_limits(noise, 0.025)
         widths.append(upper - lower)
     assert widths == sorted(widths)
     assert widths[2] > 1.1 * widths[0]
     for rate, size, is_given in ((1, 0, False), (100, 0, False), (1, 7, False), (1, 9, True)):
-        few = NoisyCounts((*plain.tolist(), size, *[0] * 7), ((16, Fraction(rate)),), zero_sum=False)
+        few = NoisyCounts((*plain.tolist(), size, *[0] * 7), ((16, Fraction(rate)),))
         assert (area_limits(few, 0.025) is not None) == is_given  # noise of deviation 3.84, or 0
 
 

@@ -178,7 +178,7 @@ def test_limits_of_observed_over_expected_cover():
     28 of 300 misses and more come up with probability .0015 at a miss of .05; the seed is fixed.
     """
     generator, edges = made_up(), np.linspace(0, 1, 33)
-    noise = NoisyCounts((0,) * 64, ((64, Fraction(1, 2)),), zero_sum=False)
+    noise = NoisyCounts((0,) * 64, ((64, Fraction(1, 2)),))
     for factor in (1.0, 2.0):
         missed = 0
         for _ in range(300):
@@ -200,7 +200,7 @@ def test_limits_of_observed_over_expected_cover_where_few_are_positive(expected)
     covered = 0.0
     for positive in range(60):
         counts = (0, 300 - positive, 0, 0, positive, 0)
-        seen = NoisyCounts(counts, ((6, Fraction(60)),), zero_sum=False)
+        seen = NoisyCounts(counts, ((6, Fraction(60)),))
         lower, upper = over_expected_limits(seen, edges, 0.025, of_people=True)
         covered += law.pmf(positive) * (lower <= expected / 3 <= upper)
     assert covered > 0.95
@@ -215,14 +215,14 @@ def test_limits_of_observed_over_expected_cover_where_few_are_positive(expected)
     ],
 )
 def test_counts_that_are_all_noise_have_no_limits_of_a_ratio(counts, rate):
-    noise = NoisyCounts(counts, ((8, rate),), zero_sum=False)
+    noise = NoisyCounts(counts, ((8, rate),))
     for of_people in (True, False):
         limits = over_expected_limits(noise, np.linspace(0, 1, 5), 0.025, of_people=of_people)
         assert limits == (0.0, np.inf)
 
 
 def test_fewer_than_no_positives_count_as_none():
-    noise = NoisyCounts((50, 30, 30, 30, -12, 0, 0, 0), ((8, Fraction(1, 2)),), zero_sum=False)
+    noise = NoisyCounts((50, 30, 30, 30, -12, 0, 0, 0), ((8, Fraction(1, 2)),))
     lower, upper = over_expected_limits(noise, np.linspace(0, 1, 5), 0.025, of_people=False)
     assert lower == 0
     assert 0.05 < upper < 0.5

@@ -70,7 +70,7 @@ def test_limits_of_all_groups_are_those_of_the_sums_of_their_counts(ratio):
     parts_of = lambda x: tuple(part[-1:] for part in RATIOS[ratio](x))  # noqa: E731
     metric = Confusion(whole(2).in_groups(2), formula, None, lambda x: x.true, parts_of=parts_of)
     counts = (9, 4, 3, 12, 8, 5, 2, 14)
-    noise = NoisyCounts(counts, ((8, Fraction(1)),), True)
+    noise = NoisyCounts(counts, ((8, Fraction(1)),), 8)
     released = ReleasedNumbers([noise.noisy], None, None, Fraction(1), "replace_one")
     result = SimpleNamespace(parts=(noise,), released=released)
     right = [0, 3] if ratio == "accuracy" else [3]

@@ -152,7 +152,7 @@ def test_the_average_precision_is_off_by_less_than_that_of_counts_plausible_one_
     cumulative = [norm.cdf(norm.ppf(edges) / 0.7 + shift) for shift in (1.452, -1.452)]  # an area of 0.98
     table = np.round(np.diff(cumulative, axis=1) * [[2910], [90]])
     n, exact = int(table.sum()), average_precision(counts_without_noise(edges, *table))
-    noise = NoisyCounts((0,) * table.size, ((table.size, rate),), zero_sum=True)
+    noise = NoisyCounts((0,) * table.size, ((table.size, rate),), table.size)
     classes = two_classes(None, None, ArgumentShape(), "y_score")
     read, found = ScoreTable(EDGES, average_precision, classes), []
     for drawn in noise.simulated(np.random.default_rng(0), 400):

@@ -164,7 +164,7 @@ def law_of_sum(rate, cells, reach=400):
 def test_limits_of_sums_of_counts_miss_no_more_often_than_stated(zero_sum):
     """By the exact law of the noise of each sum: alone, or on the condition that all noise has the sum 0."""
     rate, sums, miss = 0.5, [[0], [1, 2, 3], [4, 5, 6, 7, 8, 9]], 0.06
-    noise = NoisyCounts((1000,) * 10, ((10, Fraction(1, 2)),), zero_sum)
+    noise = NoisyCounts((1000,) * 10, ((10, Fraction(1, 2)),), 10 if zero_sum else None)
     limits = noise.limits_of_sums(sums, miss)
     chances = []
     for place, cells in enumerate(sums):

@@ -87,7 +87,7 @@ def test_whole_numbers_have_noise_of_their_sensitivity_and_none_where_records_ar
     numbers = count_table.integers_of(lambda records: records.arrays[0], 2, 5)
     noise = numbers.noise(Geometric(), Totals.of(7), Fraction(1, 2))
     assert noise.rates == ((2, Fraction(1, 10)),)
-    assert not noise.zero_sum
+    assert noise.in_sum is None
     with pytest.raises(ValueError, match="need a public number of records"):
         numbers.noise(Geometric(), None, Fraction(1, 2))
 
@@ -191,7 +191,7 @@ def test_a_record_counts_once_whatever_the_columns(relation, rate):
     assert law.values == (128 // columns,) * (2 * columns)
     assert law.zero_sum is not relation.private_n
     assert len(law_in(64, Fraction(1)).values) == 128
-    noise, table = TableNoise(((4, Fraction(1)),), Fraction(1), False, columns=2), np.arange(16).reshape(2, 8)
+    noise, table = TableNoise(((4, Fraction(1)),), Fraction(1), columns=2), np.arange(16).reshape(2, 8)
     assert noise.law(SimpleNamespace(found=table)).values == (6, 22, 38, 54)
     cells = ((3, Fraction(1, 2)),)
     # of 3.5: 4, which is even

@@ -35,7 +35,7 @@ def test_of_nothing_expected_noise_is_much():
     assert Staircase(Fraction(0)).expected == math.inf
     # two counts with the sum 0 share one noise
     for size, rate in ((3, 0.5), (2, 1.0)):
-        assert NoisyCounts((0,) * size, ((size, Fraction(1, 2)),), True).expected == Staircase(rate).expected
+        assert NoisyCounts((0,) * size, ((size, Fraction(1, 2)),), size).expected == Staircase(rate).expected
     assert too_few(0.5, np.array([0.0])).all()
     assert not too_few(0.0, np.array([0.0])).any()
     few = too_few(1.0, np.array([29.0, 31.0]))
