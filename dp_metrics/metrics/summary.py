@@ -214,37 +214,39 @@ class Summary:
         stats = self._stats_of(query, records)
         if self._expected is not None and not query.merges_with(self._expected):
             raise ValueError(_UNLIKE_COLLECTION)
-        form = _form_of(shape) if shape.states_columns or stats[0].totals.n > 0 else None
+        chunk = copy(self)
+        chunk._query, chunk._stats, chunk._is_open = replace(query, unstated=None), stats, False
+        chunk._form = _form_of(shape) if shape.states_columns or chunk._totals.n > 0 else None
+        chunk._is_weighted = sample_weight is not None
         # valid labels, as the stats have been made of them
-        together = self._together(None if groups is None else arrays.persons_of(groups), stats)
-        self._add(replace(query, unstated=None), stats, form, is_open=False)
-        self._is_weighted |= sample_weight is not None
-        self._persons = together
+        chunk._persons = None if groups is None else arrays.persons_of(groups)
+        self.__dict__.update(vars(self._with(chunk)))
         return self
 
-    def _together(self, persons: frozenset[Any] | None, stats: list[Any]) -> frozenset[Any] | None:
-        """Return the persons of this summary, and of a chunk with these stats.
+    def _persons_with(self, other: Self) -> frozenset[Any] | None:
+        """Return the persons of this summary and of another one.
 
         Raises
         ------
         ValueError
             If a person is in both, or only one of them tells whose its records are.
         """
+        here, there = self._persons, other._persons
         if not self._totals.n:
-            return persons
-        if not stats[0].totals.n:
-            return self._persons
-        if (self._persons is None) != (persons is None):
+            return there
+        if not other._totals.n:
+            return here
+        if (here is None) != (there is None):
             raise ValueError("Pass groups for all chunks, or for none.")
-        if persons is None or self._persons is None:
+        if here is None or there is None:
             return None
-        if not persons.isdisjoint(self._persons):
+        if not there.isdisjoint(here):
             raise ValueError(
                 "Some person has records in two chunks, and would count as two: sort the records by person, "
                 "and keep all of one in one chunk."
             )
-        arrays.check_sort_of_ids(persons | self._persons)
-        return persons | self._persons
+        arrays.check_sort_of_ids(there | here)
+        return there | here
 
     def _stats_of(self, query: Query, records: Records) -> list[Any]:
         """Return what has to be known of records that will not be looked at again."""
@@ -253,19 +255,28 @@ class Summary:
             one.stats(checked, one.totals(checked), self._capacity, forget=True) for one in query.quantities
         ]
 
-    def _add(self, query: Query, stats: list[Any], form: tuple[int, float] | None, *, is_open: bool) -> Self:
-        """Add what is known of a chunk; one without records is no reason to fail, whatever its form."""
-        had, are_stated, n = self._query, None not in (form, self._form), stats[0].totals.n
-        is_other = are_stated and had is not None and not query.merges_with(had)
+    def _with(self, other: Self) -> Self:
+        """Return the summary of the records of both; one without records is no reason to fail.
+
+        What is known never changes, so that a summary stays as it is where another one does not fit.
+        """
+        merged = copy(self)
+        merged._is_weighted |= other._is_weighted
+        if other._query is None:
+            return merged
+        merged._persons = self._persons_with(other)
+        had, new, n = self._query, other._query, other._totals.n
+        is_stated = None not in (self._form, other._form)
+        is_other = is_stated and had is not None and not new.merges_with(had)
         if had is not None and self._totals.n and n:
             if is_other:
                 raise ValueError(_UNLIKE)
-            self._stats = [mine.merge(other) for mine, other in zip(self._stats, stats, strict=True)]
-            self._query = replace(had, most_records=max(had.most_records, query.most_records))
+            merged._stats = [one.merge(more) for one, more in zip(self._stats, other._stats, strict=True)]
+            merged._query = replace(had, most_records=max(had.most_records, new.most_records))
         elif had is None or n or self._form is None:
-            self._query, self._stats, self._form = query, stats, form or self._form
-        self._is_open |= is_open or is_other
-        return self
+            merged._query, merged._stats, merged._form = new, other._stats, other._form or self._form
+        merged._is_open |= other._is_open or is_other
+        return merged
 
     def merge(self, other: Any) -> Self:
         """Return the summary of the records of both, which must be different ones.
@@ -299,12 +310,7 @@ class Summary:
                     "Summaries merge only with the same metric, options and capacity: "
                     f"{name} is {mine} here and {theirs} there."
                 )
-        merged = copy(self)  # what is known never changes
-        merged._is_weighted |= other._is_weighted
-        if other._query is None:
-            return merged
-        merged._persons = self._together(other._persons, other._stats)
-        return merged._add(other._query, other._stats, other._form, is_open=other._is_open)
+        return self._with(other)
 
     def _settings(self) -> dict[str, Any]:
         """Return what must be the same in summaries that merge."""
