@@ -238,22 +238,11 @@ def restored_metric(asked: ByName, form: ByName, results: Results) -> AnyResult:
     return result
 
 
-def asks(query: Callable[..., Query], *args: Any, **options: Any) -> Any:
-    """Say in the body of a metric what it releases: the query that this function makes with these options.
+asks: Any = partial
+"""Say in the body of a metric what it releases: the query that a function makes with these arguments.
 
-    Parameters
-    ----------
-    query : callable
-        Returns a `Query`, of `args`, a `Shape` and `options`.
-    *args, **options
-        Of the function.
-
-    Returns
-    -------
-    callable
-        For a type checker it is what the metric returns, whatever that is.
-    """
-    return partial(query, *args, **options)
+For a type checker it is what the metric returns, whatever that is.
+"""
 
 
 def private(
