@@ -262,10 +262,8 @@ def mean_limits(mean: Any, miss: float, *, is_sure: bool) -> Limits | None:
     return Limits(high * lower, high * upper, note)
 
 
-def quick_ratio_limits(
-    a: Floats, total: Floats, noise: tuple[Any, Any, Any], miss: float
-) -> tuple[Floats, Floats]:
-    """Return approximate limits of the share of a in all among all people, from noisy counts: arrays.
+def quick_ratio_limits(a: Floats, total: Floats, noise: tuple[Any, Any, Any], miss: float) -> tuple[Any, Any]:
+    """Return approximate limits of the share of a in all among all people, from noisy counts.
 
     Parameters
     ----------
@@ -297,7 +295,7 @@ that of v, and the variance of this; and of x the variance of u - x v by the sam
 
 def quotient_limits(
     sides: tuple[Quotient, Quotient], miss: float, low: Any = 0.0, high: Any = 1.0
-) -> tuple[Floats, Floats]:
+) -> tuple[Any, Any]:
     """Return approximate limits of quotients, each of which may miss with this probability.
 
     Parameters
@@ -327,7 +325,8 @@ def quotient_limits(
             is_likely = np.where(away > 0 if is_upper else away < 0, 1 - tail / 2, tail / 2) > miss
             likely, beyond = np.where(is_likely, x, likely), np.where(is_likely, beyond, x)
         ends.append(beyond)
-    return ends[0], np.maximum(*ends)
+    lower, upper = (one if np.ndim(one) else float(one) for one in (ends[0], np.maximum(*ends)))
+    return lower, upper
 
 
 def combined_limits(
@@ -755,7 +754,7 @@ def person_limits(units: int, ratio: NoisyRatio, miss: float) -> Ends:
     a, b = saturated_counts([ratio.a, ratio.b]) / units
     lower, upper = quick_ratio_limits(a, a + b, (of_a, both, of_all), miss)
     least, most = noise_limits(ratio, miss)
-    return min(ratio.metric(float(lower)), least), max(ratio.metric(float(upper)), most)
+    return min(ratio.metric(lower), least), max(ratio.metric(upper), most)
 
 
 def edge_limits(ratio: NoisyRatio, miss: float, *, is_alone: bool = False) -> Ends:

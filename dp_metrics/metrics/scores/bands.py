@@ -105,8 +105,7 @@ def area_limits(
     if not are_far_from_noise(noise, FAR):
         return None
     lowest, highest = (_area(noise, tie, among_people=among_people) for tie in ties)
-    lower, upper = quotient_limits((lowest, highest), miss)
-    return float(lower), float(upper)
+    return quotient_limits((lowest, highest), miss)
 
 
 def are_far_from_noise(noise: NoisyCounts, deviations: float) -> bool:
@@ -242,8 +241,7 @@ def precision_limits(noise: NoisyCounts, miss: float, *, among_people: bool = Tr
         sampling = float((records * slopes**2).sum()) if among_people else 0.0
         return value, 1.0, (noise.covariance(slopes.ravel(), slopes.ravel()), 0.0, 0.0), lambda _: sampling
 
-    lower, upper = quotient_limits((side(noisy, is_upper=False), side(pooled, is_upper=True)), miss)
-    return float(lower), float(upper)
+    return quotient_limits((side(noisy, is_upper=False), side(pooled, is_upper=True)), miss)
 
 
 def precision_slopes(records: Floats, *, is_upper: bool) -> tuple[float, Floats]:
@@ -820,8 +818,7 @@ def benefit_limits(counts: NoisyRatio, n: int, weight: float, miss: float) -> En
         return np.maximum(square + np.maximum(-away, weight * away) - n * u**2, more)
 
     benefit: Quotient = value, n, (noise, 0.0, 0.0), by_chance
-    lower, upper = quotient_limits((benefit, benefit), miss, -weight)
-    return float(lower), float(upper)
+    return quotient_limits((benefit, benefit), miss, -weight)
 
 
 def over_expected_limits(noise: NoisyCounts, edges: Floats, miss: float, *, of_people: bool) -> Ends:
@@ -869,5 +866,6 @@ def over_expected_limits(noise: NoisyCounts, edges: Floats, miss: float, *, of_p
         positives = max(float(counts @ positive), 0.0)
         return positives, positives + counts @ scores, (0.0, 0.0, 0.0), variance
 
-    lower, upper = quotient_limits((side(edges[1:]), side(edges[:-1])), miss)
-    return float(lower / (1.0 - lower)), float(upper / (1.0 - upper))
+    ends = np.array(quotient_limits((side(edges[1:]), side(edges[:-1])), miss))
+    lower, upper = (ends / (1.0 - ends)).tolist()
+    return lower, upper
