@@ -219,12 +219,11 @@ class Confusion:
         if not records.size or far <= records.min():
             return None
         few = tables.too_few(added, records)
-        # other results have no limits of their own; and nothing may be raised here, after the spend
-        if isinstance(self.formula(counts), float | np.ndarray):
-            with contextlib.suppress(ValueError):
-                lower, upper, _ = self.limits(result, 1 - tables.SHOWN)
-                wide = np.ravel(np.subtract(upper, lower) > tables.WIDEST * (2 if self.is_agreement else 1))
-                few = wide if wide.size == records.size else (few | (records == records.min())) & wide.any()
+        # nothing may be raised here, after the spend: some results have no limits of their own
+        with contextlib.suppress(ValueError):
+            lower, upper, _ = self.limits(result, 1 - tables.SHOWN)
+            wide = np.ravel(np.subtract(upper, lower) > tables.WIDEST * (2 if self.is_agreement else 1))
+            few = wide if wide.size == records.size else (few | (records == records.min())) & wide.any()
         return tables.few_records(added, records, few, noise.units) if few.any() else None
 
     @property
