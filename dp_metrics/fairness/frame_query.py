@@ -289,7 +289,7 @@ def _labels(members: Members, shape: Shape, groups: Groups) -> Together:
 def _counts_told(made: Confusion | ScoreTable, row: Floats, noisy: Floats, noise: float) -> Any:
     """Return what plausible counts of a group tell; of these, of the noisy ones, and of their noise."""
     if isinstance(made, Confusion):
-        return made.layout.read(row).agreeing()
+        return made.layout.agreed(row)
     negative, positive = row.reshape(2, -1)
     return ScoreCounts(made.merged(negative.size), negative, positive, noisy.reshape(2, -1), noise)
 
@@ -494,7 +494,7 @@ def _of_table(
             overall, of_nobody = _of_all_scores(made, noisy, noise, n), math.nan
         else:
             overall = _cell_of_groups(each, made, n)
-            of_nobody = made.formula(made.layout.read(np.zeros(made.layout.good.size)).agreeing())
+            of_nobody = made.formula(made.layout.agreed(np.zeros(made.layout.good.size)))
         entries[name] = Entry(metric, _of_groups(cells, groups, of_nobody), overall)
     return entries, {group: one.n for group, one in zip(groups.here, of_groups, strict=True)}
 

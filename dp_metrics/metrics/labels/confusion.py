@@ -383,7 +383,7 @@ class Confusion:
         x = layout.plausible(noise.noisy, result.n)
         unit = np.eye(1, x.size)[0]
         cells, told = (
-            [kind for kind in (of.right, of.missed, of.wrong, of.either) if kind is not None]
+            (of.right, of.missed, of.wrong)
             for of in map(layout.read, (np.ones(x.size), tables.saturated_counts(noise.noisy)))
         )
         together = max(float(kind.max()) for kind in cells)  # so many noisy counts are added up at most
@@ -392,7 +392,7 @@ class Confusion:
             return None
 
         def on_scale(counts: Floats) -> float:
-            value = (float(self.formula(layout.read(counts).agreeing())) - lowest) / (1 - lowest)
+            value = (float(self.formula(layout.agreed(counts))) - lowest) / (1 - lowest)
             return math.atanh(min(max(2 * value - 1, -1 + 1e-12), 1 - 1e-12))
 
         slopes = np.empty(x.size)

@@ -29,16 +29,15 @@ MOST_MATRIX_LABELS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """What a table tells of each label: numbers of records; None for what it does not tell.
+    """What a table tells of each label: numbers of records; 0 for what it does not tell.
 
     Parameters
     ----------
     right : ndarray of shape (n_labels,)
-        True positives; of all labels together where only they are known.
-    missed, wrong : ndarray or None
-        False negatives and false positives.
-    either : ndarray or None
-        Their sum, where only that is known.
+        True positives; of all labels together where only they are known. All that have the label, or are
+        predicted to have it, where nothing tells which of them are right.
+    missed, wrong : ndarray of shape (n_labels,)
+        False negatives and false positives; all are missed where only the sum of both is known.
     matrix : ndarray of shape (n_labels, n_labels) or None
         The confusion matrix.
     n : float
@@ -46,16 +45,13 @@ class Counts:
     """
 
     right: Floats
+    missed: Floats
+    wrong: Floats
     n: float
-    missed: Any = None
-    wrong: Any = None
-    either: Any = None
     matrix: Floats | None = None
 
     def agreeing(self) -> "Counts":
         """Return counts of which as many are missed as are wrong, whatever label they have."""
-        if self.matrix is not None or self.missed is None or self.wrong is None:
-            return self
         each = float(self.missed.sum() + self.wrong.sum()) / 2
         missed, wrong = (nearest_with_sum(kind, each) for kind in (self.missed, self.wrong))
         return replace(self, missed=missed, wrong=wrong)
@@ -73,7 +69,7 @@ class Counts:
     @property
     def errors(self) -> Floats:
         """Records with the label, or predicted to have it, but not both."""
-        return self.missed + self.wrong if self.either is None else self.either
+        return self.missed + self.wrong
 
 
 PartsOf: TypeAlias = Callable[[Counts], tuple[Floats, Floats]]
@@ -91,8 +87,8 @@ class Layout:
     kinds : tuple of str
         What is counted, one kind after the other: "matrix", each pair of labels, alone; or of each label the
         records that are "right", "missed", "wrong", or "either" of both, or have it as the "true" or the
-        "predicted" one; or all that are "correct". Behind counts that have no record in common stand the
-        "others", or the "rest" where these tell nothing.
+        "predicted" one; or all that are "correct", beside the "others". Behind counts of one label stands the
+        "rest", which tells nothing of it.
     labels : int, default=1
         Number of labels of which each is counted.
     place : int or None, default=None
@@ -124,8 +120,12 @@ class Layout:
     @property
     def is_partition(self) -> bool:
         """Whether each record is in exactly one count."""
-        is_twice = "either" in self.kinds or {"missed", "wrong"} <= {*self.kinds}
-        return self.place is not None or not is_twice
+        return self.place is not None or not (self.has_errors or "either" in self.kinds)
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether errors of both kinds are counted, each for itself."""
+        return {"missed", "wrong"} <= {*self.kinds}
 
     @property
     def good(self) -> NDArray[np.int64]:
@@ -166,19 +166,20 @@ class Layout:
             return Counts(right=right, missed=missed, wrong=wrong, matrix=matrix, n=float(x.sum()))
         x = x.reshape(len(self.kinds), -1)
         told = dict(zip(self.kinds, x, strict=True))
+        (right,) = (told[kind] for kind in self.kinds if kind in _RIGHT)
+        others = told.get("others", np.zeros_like(right))
+        missed = told.get("missed", told.get("either", others))
         n = float(x[0].sum() + float(self.cells[-1][1]) * x[1:].sum())
-        told.pop("rest", None)
-        if "others" not in told:
-            return Counts(n=n, **told)
-        others = told.pop("others")
-        ((kind, right),) = told.items()
-        # of shares nothing tells which records are right: as if all were that have the label
-        errors = others if kind == "correct" else np.zeros(1)
-        return Counts(right=right, missed=errors, wrong=errors, n=n)
+        return Counts(right=right, missed=missed, wrong=told.get("wrong", others), n=n)
+
+    def agreed(self, x: Floats) -> Counts:
+        """Return what plausible counts tell, where both kinds of errors add up to the same."""
+        counts = self.read(x)
+        return counts.agreeing() if self.has_errors else counts
 
     def counts(self, noisy: Any, n: int | None) -> Counts:
         """Return what noisy counts tell, given the number of records if that is public."""
-        return self.read(self.plausible(noisy, n)).agreeing()
+        return self.agreed(self.plausible(noisy, n))
 
     def plausible(self, noisy: Any, n: int | None) -> Floats:
         """Return the plausible counts nearest to noisy ones.
@@ -339,7 +340,7 @@ class Ratio:
         """Return the fewest counts that determine it; see tables of counts in the documentation's theory."""
         told = _TOLD[self.kind]
         if self.average == "binary":
-            return Layout((*told, "others" if self.is_share else "rest"), place=self.place)
+            return Layout((*told, "rest"), place=self.place)
         if self._is_accuracy:  # or a function of it
             return right_or_wrong()
         return matrix_layout(self.labels, _TOLD["specificity"] if self.average == "weighted" else told)

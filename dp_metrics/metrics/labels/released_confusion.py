@@ -121,14 +121,13 @@ class ReleasedConfusion:
         told = getattr(result, "reading", None)
         if not isinstance(told, Confusion):
             raise TypeError(_TOO_LITTLE.format(getattr(result, "metric", type(result).__name__)))
-        every, labels = counts_of_labels(told.layout, told.labels), told.labels
-        counts: Counts = every(result.released)
-        # of all labels together, or of one, nothing tells what was right of each
-        if counts.missed is None or counts.wrong is None or counts.right.size < labels.size:
+        every, labels, layout = counts_of_labels(told.layout, told.labels), told.labels, told.layout
+        if not (layout.has_matrix or layout.has_errors):
             raise TypeError(_TOO_LITTLE.format(result.metric))
+        counts: Counts = every(result.released)
         shape = None if counts.matrix is None else (labels.size, labels.size)
         kept = replace(result, reading=KeptCounts(every, shape))
-        return cls(kept, labels.in_order, counts, told.layout, positive=told.positive)
+        return cls(kept, labels.in_order, counts, layout, positive=told.positive)
 
     def __repr__(self) -> str:
         result = self.result
