@@ -41,6 +41,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from itertools import repeat
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -586,6 +587,11 @@ class Records:
         """Return the records in so many parts, each with as many of the arguments."""
         size = len(self.arrays) // parts
         return [self.of_arguments(*range(part * size, (part + 1) * size)) for part in range(parts)]
+
+    def blocks(self, rows: int = BLOCK) -> Iterator[tuple[Any, ...]]:
+        """Yield so many records at a time: an array of each argument, and one of their units, or None."""
+        units = repeat(None) if self.units is None else in_blocks(self.units, rows)
+        return zip(*(in_blocks(array, rows) for array in self.arrays), units, strict=False)
 
     def array(self, place: int, columns: int = 1) -> Array:
         """Return the array of an argument; that of an empty list has so many columns."""

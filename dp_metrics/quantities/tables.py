@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import repeat
 from operator import mul
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dp_metrics._random import Entropy, Generator, discrete_laplaces, zero_sum_laplaces
-from dp_metrics.inputs.arrays import BLOCK, Records, in_blocks
+from dp_metrics.inputs.arrays import Records
 from dp_metrics.inputs.options import Array, Floats
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._laws import COUNT_LIMIT, Integers, Limits, Staircase, expected_error
@@ -233,25 +232,18 @@ class TableNoise(Noise):
         return Fraction(noisy_total(output.value, self.cells)) if self.is_shown else None
 
 
-def counts_of_cells(
-    blocks: Iterable[Array], size: int, units: Integers | None, rows: int = BLOCK
-) -> Integers:
+def counts_of_cells(blocks: Iterable[tuple[Array, Array | None]], size: int) -> Integers:
     """Return how many records lie in each cell, or how many units of theirs where each person counts once.
 
     Parameters
     ----------
-    blocks : iterable of ndarray
-        The place of each record's cell, for so many records at a time.
+    blocks : iterable of (ndarray, ndarray or None)
+        The place of each record's cell, and its units, for so many records at a time.
     size : int
         How many cells there are.
-    units : ndarray or None
-        As in `Records`.
-    rows : int, default=BLOCK
-        How many records are in a block.
     """
     counts = np.zeros(size, dtype=np.int64)
-    of_blocks = repeat(None) if units is None else in_blocks(units, rows)
-    for cells, of_each in zip(blocks, of_blocks, strict=False):
+    for cells, of_each in blocks:
         # sums of a block's units are below 2^53, so that floats hold them exactly
         counts += np.bincount(cells, of_each, minlength=size).astype(np.int64)
     return counts

@@ -26,7 +26,7 @@ _ONE = 1 << UNIT_BITS
 _OF_RECORD = 2 * FINENESS  # steps that it adds to both sums together
 
 
-def calibration_excess(blocks: Iterable[tuple[NDArray[np.bool_], Floats]], edges: Floats) -> Array:
+def calibration_excess(blocks: Iterable[tuple[Any, ...]], edges: Floats) -> Array:
     """Return the sum of labels minus scores of each bin, a whole number of units of 2**-1074.
 
     These sums of pieces of the records add up; T, the sum of their sizes, does not.
@@ -34,12 +34,12 @@ def calibration_excess(blocks: Iterable[tuple[NDArray[np.bool_], Floats]], edges
     Parameters
     ----------
     blocks : iterable of (ndarray of bool, ndarray of float64)
-        Whether records are positive, and their scores in [0, 1].
+        Whether records are positive, and their scores in [0, 1]; what stands behind is not looked at.
     edges : ndarray
         Public edges between the bins: a bin holds the scores above its lower edge up to its upper one.
     """
     excess = [0] * (edges.size + 1)
-    for is_positive, scores in blocks:
+    for is_positive, scores, *_ in blocks:
         bins = np.searchsorted(edges, scores)
         order = np.argsort(bins.astype(np.uint16), kind="stable")
         ends = np.cumsum(np.bincount(bins, minlength=len(excess)))

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.special import ndtri
 
-from dp_metrics.inputs.arrays import BLOCK, Records, Shape, checked_records, in_blocks
+from dp_metrics.inputs.arrays import BLOCK, Records, Shape, checked_records
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import ByName, Floats, Function
 from dp_metrics.mechanisms._laws import Integers, Limits
@@ -450,9 +450,11 @@ def counted(records: Records, *, of: Callable[[Integers], Integers], labels: Lab
     """
     size = labels.size
     rows = max(BLOCK, size**2)  # adding up the cells should not take longer than finding them
-    blocks = zip(*(in_blocks(array, rows) for array in records.arrays), strict=True)
-    cells = (labels.codes(block, "y_true") * size + labels.codes(other, "y_pred") for block, other in blocks)
-    return of(tables.counts_of_cells(cells, size**2, records.units, rows).reshape(size, size))
+    cells = (
+        (labels.codes(true, "y_true") * size + labels.codes(predicted, "y_pred"), units)
+        for true, predicted, units in records.blocks(rows)
+    )
+    return of(tables.counts_of_cells(cells, size**2).reshape(size, size))
 
 
 def confusion_for(metric: Metric, options: ByName) -> Confusion:

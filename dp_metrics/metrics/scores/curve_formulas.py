@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.arrays import ArgumentShape, Records, in_blocks
+from dp_metrics.inputs.arrays import ArgumentShape, Records
 from dp_metrics.inputs.labels import LabelColumns, LabelSet
 from dp_metrics.inputs.options import Array, ByName, Codes, Floats
 from dp_metrics.quantities.tables import nearest_with_sum, quotients
@@ -39,8 +39,8 @@ def two_classes(labels: Any, pos_label: Any, form: ArgumentShape, name: str) -> 
 
 def blocks_of_scores(
     records: Records, classes: LabelColumns, read: Callable[[Array], Floats]
-) -> Iterator[tuple[NDArray[np.bool_], Floats]]:
-    """Yield blocks of whether records of valid form are positive, and of their scores.
+) -> Iterator[tuple[NDArray[np.bool_], Floats, Any]]:
+    """Yield blocks of whether records of valid form are positive, of their scores, and of their units.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ def blocks_of_scores(
     ValueError
         If a record is invalid.
     """
-    for codes, block in zip(*map(in_blocks, records.arrays), strict=True):
-        yield classes.labels.sorted_codes(codes) == classes.positive, read(block)
+    for codes, block, units in records.blocks():
+        yield classes.labels.sorted_codes(codes) == classes.positive, read(block), units
 
 
 def two_classes_from_unit(x: Floats) -> tuple[Any, ...]:

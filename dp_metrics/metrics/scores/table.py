@@ -1,16 +1,15 @@
 """Tables of scores: how many records of either class lie in each public bin, and what follows from that."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import repeat
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from dp_metrics.inputs.arrays import Records, Shape, check_edges, float_block, in_blocks, probability_block
+from dp_metrics.inputs.arrays import Records, Shape, check_edges, float_block, probability_block
 from dp_metrics.inputs.labels import LabelColumns, labels_and_scores
 from dp_metrics.inputs.options import Array, Floats, as_whole
 from dp_metrics.mechanisms._laws import Integers, Limits, Staircase
@@ -79,10 +78,10 @@ def counted(
     """
     inner, size = edges[1:-1], edges.size - 1
     cells = (
-        np.searchsorted(inner, scores, side="right") + size * is_positive
-        for is_positive, scores in formulas.blocks_of_scores(records, classes, read)
+        (np.searchsorted(inner, scores, side="right") + size * is_positive, units)
+        for is_positive, scores, units in formulas.blocks_of_scores(records, classes, read)
     )
-    return tables.counts_of_cells(cells, 2 * size, records.units).reshape(2, size)
+    return tables.counts_of_cells(cells, 2 * size).reshape(2, size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -423,16 +422,15 @@ class SoftBins:
 
     def count(self, records: Records, *, classes: LabelColumns) -> Integers:
         """Return the counts of the cells, in steps: by end, class and bin."""
-        size = 2 * self.n_bins
-        table = np.zeros((2, size), dtype=np.int64)
+        return tables.counts_of_cells(self._ends_of_blocks(records, classes), 4 * self.n_bins)
+
+    def _ends_of_blocks(self, records: Records, classes: LabelColumns) -> Iterator[tuple[Any, Floats]]:
+        """Yield the cells of the lower ends, with the steps of a block of records, then of the upper ends."""
         read = partial(probability_block, name="y_prob")
-        of_blocks: Iterable[Any] = repeat(1) if records.units is None else in_blocks(records.units)
-        blocks = formulas.blocks_of_scores(records, classes, read)
-        for (is_positive, scores), units in zip(blocks, of_blocks, strict=False):
+        for is_positive, scores, units in formulas.blocks_of_scores(records, classes, read):
             bins = np.searchsorted(even_edges(self.n_bins), scores)
-            part, steps = np.clip(scores * self.n_bins - bins, 0.0, 1.0), self.steps * units
-            rows, upper = bins + self.n_bins * is_positive, np.rint(part * steps)
-            # the sums of a block are whole numbers below 2^53
-            sums = [np.bincount(rows, of_end, minlength=size) for of_end in (steps - upper, upper)]
-            table += np.array(sums).astype(np.int64)
-        return table.ravel()
+            steps = self.steps * (1 if units is None else units)
+            upper = np.rint(np.clip(scores * self.n_bins - bins, 0.0, 1.0) * steps)
+            lower_cells = bins + self.n_bins * is_positive
+            yield lower_cells, steps - upper
+            yield lower_cells + 2 * self.n_bins, upper
