@@ -46,7 +46,8 @@ def draw_roc(curve: RocCurve, area: float, band: RocBand | None, ax: Any) -> Any
     display.line_.set(label=f"released (area {area:.3f})", zorder=3, **_RELEASED)
     _shade(display.ax_, band)
     display.ax_.plot([0, 1], [0, 1], label="chance", **_BY_CHANCE)
-    return _finished(display, "false positive rate", "true positive rate", "lower right")
+    _finish(display.ax_, "false positive rate", "true positive rate", "lower right")
+    return display
 
 
 def draw_precision_recall(
@@ -86,7 +87,8 @@ def draw_precision_recall(
         display.ax_.plot(x, y, color=COLOURS["noise"], label=_NOISE, **style)
     _shade(display.ax_, band)
     display.ax_.axhline(share, label="chance", **_BY_CHANCE)
-    return _finished(display, "recall", "precision", "lower left" if share < 0.3 else "best")
+    _finish(display.ax_, "recall", "precision", "lower left" if share < 0.3 else "best")
+    return display
 
 
 def draw_calibration(display: Any, band: CalibrationBand | None, is_noise: NDArray[np.bool_], ax: Any) -> Any:
@@ -94,26 +96,25 @@ def draw_calibration(display: Any, band: CalibrationBand | None, is_noise: NDArr
     axes, share, score = _axes(ax), display.prob_true, display.prob_pred
     display.plot(ax=axes, name="released", ref_line=False)
     display.line_.set(color=COLOURS["value"], marker="o", markersize=5, zorder=3)
-    if band is not None:
-        label = f"{_percent(band.confidence)} limits, all people"
-        band.shade(axes, color=COLOURS["limits"], label=label)
+    _shade(axes, band, "limits")
     if is_noise.any():
         style = {"markerfacecolor": "white", "markeredgecolor": COLOURS["noise"], "markersize": 6}
         axes.plot(score[is_noise], share[is_noise], "o", **style, label=_NOISE, zorder=4)
     axes.plot([0, 1], [0, 1], label="perfect", **_BY_CHANCE)
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-    return _finished(display, "score", "share of positives", "best")
+    _finish(axes, "score", "share of positives")
+    return display
 
 
 def draw_net_benefit(curve: NetBenefitCurve, ax: Any) -> Any:
     """Return axes with the net benefit by threshold, beside that of treating all, and none."""
-    axes = _tidied(_axes(ax))
+    axes = _axes(ax)
     axes.plot(curve.thresholds, curve.net_benefit, label="released", **_RELEASED)
     axes.plot(curve.thresholds, curve.treat_all, color=COLOURS["chance"], linestyle=":", label="treat all")
     axes.axhline(0.0, color=COLOURS["chance"], linewidth=1, label="treat none")
     most = float(curve.treat_all.max(initial=0.01))
-    axes.set(xlabel="threshold", ylabel="net benefit", xlim=(0, 1), ylim=(-0.3 * most, 1.1 * most))
-    axes.legend(fontsize="small", framealpha=0.85, edgecolor="none")
+    axes.set(xlim=(0, 1), ylim=(-0.3 * most, 1.1 * most))
+    _finish(axes, "threshold", "net benefit")
     return axes
 
 
@@ -228,11 +229,9 @@ def _axes(ax: Any, height: float = 3.6) -> Any:
     return pyplot.subplots(figsize=(5.0, height), layout="constrained")[1] if ax is None else ax
 
 
-def _finished(display: Any, across: str, up: str, place: str) -> Any:
-    axes = _tidied(display.ax_)
-    axes.set(xlabel=across, ylabel=up)
+def _finish(axes: Any, across: str, up: str, place: str = "best") -> None:
+    _tidied(axes).set(xlabel=across, ylabel=up)
     axes.legend(loc=place, fontsize="small", framealpha=0.85, edgecolor="none")
-    return display
 
 
 def _tidied(axes: Any) -> Any:
@@ -240,10 +239,12 @@ def _tidied(axes: Any) -> Any:
     return axes
 
 
-def _shade(axes: Any, band: RocBand | PrecisionRecallBand | None) -> None:
-    """Shade the band of a curve among all people, if there is one."""
+def _shade(
+    axes: Any, band: RocBand | PrecisionRecallBand | CalibrationBand | None, what: str = "band"
+) -> None:
+    """Shade what limits a curve among all people, if there is something."""
     if band is not None:
-        label = f"{_percent(band.confidence)} band, all people"
+        label = f"{_percent(band.confidence)} {what}, all people"
         band.shade(axes, color=COLOURS["limits"], alpha=0.4, label=label)
 
 
