@@ -178,11 +178,9 @@ def area_under_roc(counts: ScoreCounts) -> float:
     nowhere below 0, are nearer to chance. They tell the area only where a class is as small as its noise.
     """
     deviation = math.sqrt(2 * counts.negative.size) * counts.noise  # of the size of a class
-    classes = np.stack([counts.negative, counts.positive])
     if (counts.noisy.sum(axis=1) > FAR * deviation).all():
-        classes = counts.noisy
-    false, true = map(_from_above, classes)
-    fpr, tpr = _shares(false, true), _shares(true, false)
+        counts = replace(counts, negative=counts.noisy[0], positive=counts.noisy[1])
+    fpr, tpr, _ = roc(counts)
     return float(np.clip((np.diff(fpr) * (tpr[1:] + tpr[:-1])).sum() / 2.0, 0.0, 1.0))
 
 

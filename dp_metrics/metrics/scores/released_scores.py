@@ -292,7 +292,7 @@ class ReleasedScores:
         goal = as_real(given)
         if (precision is None) == (recall is None) or not 0 <= goal <= 1:
             raise ValueError("Pass either precision or recall, a number from 0 to 1.")
-        metric = self.precision_score if name == "precision" else self.recall_score
+        metric = getattr(self, f"{name}_score")
         reached = [edge for edge in self.counts.edges[1:-1].tolist() if metric(edge) >= goal]
         if not reached:
             raise ValueError(
