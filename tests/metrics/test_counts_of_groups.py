@@ -35,8 +35,8 @@ def test_noisy_counts_of_groups_are_added_up_before_any_is_made_plausible(labels
 
 
 LAYOUTS = [
-    *(Layout(("right", *kinds), 4) for kinds in (["missed"], ["wrong"], ["either"], ["missed", "wrong"])),
-    *(Layout(("right", kind, "rest"), place=2) for kind in ("missed", "wrong", "either")),
+    *(Layout(("right", *kinds), 4) for kinds in (["missed"], ["wrong"], ["errors"], ["missed", "wrong"])),
+    *(Layout(("right", kind, "rest"), place=2) for kind in ("missed", "wrong", "errors")),
     *(Layout((kind, "rest"), place=1) for kind in ("true", "predicted")),
     *map(right_or_wrong, (0, 1)),
 ]
@@ -55,8 +55,14 @@ def test_counts_of_a_matrix_are_read_as_what_they_are(layout):
         assert told.missed.tolist() == told.wrong.tolist() == [matrix.sum() - exact]
         return
     for kind in {*layout.kinds} - {"rest"}:
-        kind = "errors" if kind == "either" else kind
         assert getattr(told, kind).tolist() == getattr(known, kind)[here].tolist()
+
+
+@loop_over("layout", LAYOUTS)
+def test_counts_of_a_matrix_are_exact_beyond_the_whole_numbers_of_floats(layout):
+    """Units of persons may be more than 2^53 together."""
+    few, many = np.random.default_rng(0).integers(0, 90, (4, 4)), np.full((4, 4), 1 << 57)
+    assert (layout.of(few + many) - layout.of(many) == layout.of(few)).all()
 
 
 @loop_over("ratio", RATIOS)

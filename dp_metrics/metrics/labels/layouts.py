@@ -57,6 +57,11 @@ class Counts:
         return replace(self, missed=missed, wrong=wrong)
 
     @property
+    def correct(self) -> Floats:
+        """Records that are right, whatever label they have."""
+        return self.right.sum(keepdims=True)
+
+    @property
     def true(self) -> Floats:
         """Records with the label."""
         return self.right + self.missed
@@ -86,7 +91,7 @@ class Layout:
     ----------
     kinds : tuple of str
         What is counted, one kind after the other: "matrix", each pair of labels, alone; or of each label the
-        records that are "right", "missed", "wrong", or "either" of both, or have it as the "true" or the
+        records that are "right", "missed", "wrong", or one of both "errors", or have it as the "true" or the
         "predicted" one; or all that are "correct", beside the "others". Behind counts of one label stands the
         "rest", which tells nothing of it.
     labels : int, default=1
@@ -120,10 +125,10 @@ class Layout:
     @property
     def is_partition(self) -> bool:
         """Whether each record is in exactly one count."""
-        return self.place is not None or not (self.has_errors or "either" in self.kinds)
+        return self.place is not None or not (self.has_both or "errors" in self.kinds)
 
     @property
-    def has_errors(self) -> bool:
+    def has_both(self) -> bool:
         """Whether errors of both kinds are counted, each for itself."""
         return {"missed", "wrong"} <= {*self.kinds}
 
@@ -145,37 +150,34 @@ class Layout:
         return ((self.labels, Fraction(1)), (size - self.labels, Fraction(1, 2)))
 
     def of(self, matrix: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the counts, from the confusion matrix."""
-        right, true, predicted = np.diag(matrix), matrix.sum(axis=1), matrix.sum(axis=0)
-        told = {"right": right, "true": true, "predicted": predicted}
-        told |= {"missed": true - right, "wrong": predicted - right, "either": true + predicted - 2 * right}
-        if self.place is not None:
-            told = {kind: counts[[self.place]] for kind, counts in told.items()}
-        told |= {"matrix": matrix.ravel(), "correct": right.sum(keepdims=True)}
-        others = matrix.sum() - sum(told[kind].sum() for kind in self.kinds if kind in told)
+        """Return the counts, from the confusion matrix: whole numbers, of which all tell others exactly."""
+        known = whole(len(matrix)).read(matrix.ravel())
+        own = slice(None) if self.place is None else [self.place]
+        told = {kind: np.ravel(getattr(known, kind)[own]) for kind in self.kinds if hasattr(known, kind)}
+        others = matrix.sum() - sum(map(np.sum, told.values()))
         return np.concatenate([told.get(kind, [others]) for kind in self.kinds])
 
-    def read(self, x: Floats) -> Counts:
-        """Return what counts tell that are at least 0."""
+    def read(self, x: Any) -> Counts:
+        """Return what counts tell that are at least 0: of whole numbers whole numbers."""
         if self.places is not None:
             x = np.bincount(self.places, x).astype(np.float64)
         if self.has_matrix:
             matrix = x.reshape(self.labels, -1)
             right = np.diag(matrix)
-            missed, wrong = (np.maximum(matrix.sum(axis=axis) - right, 0.0) for axis in (1, 0))
+            missed, wrong = (np.maximum(matrix.sum(axis=axis) - right, 0) for axis in (1, 0))
             return Counts(right=right, missed=missed, wrong=wrong, matrix=matrix, n=float(x.sum()))
         x = x.reshape(len(self.kinds), -1)
         told = dict(zip(self.kinds, x, strict=True))
         (right,) = (told[kind] for kind in self.kinds if kind in _RIGHT)
         others = told.get("others", np.zeros_like(right))
-        missed = told.get("missed", told.get("either", others))
+        missed = told.get("missed", told.get("errors", others))
         n = float(x[0].sum() + float(self.cells[-1][1]) * x[1:].sum())
         return Counts(right=right, missed=missed, wrong=told.get("wrong", others), n=n)
 
     def agreed(self, x: Floats) -> Counts:
         """Return what plausible counts tell, where both kinds of errors add up to the same."""
         counts = self.read(x)
-        return counts.agreeing() if self.has_errors else counts
+        return counts.agreeing() if self.has_both else counts
 
     def counts(self, noisy: Any, n: int | None) -> Counts:
         """Return what noisy counts tell, given the number of records if that is public."""
@@ -261,8 +263,8 @@ def sizes_of_shares(counts: Counts, *, normalize: str | None) -> Floats:
 _TOLD = {
     "precision": ("right", "wrong"),
     "recall": ("right", "missed"),
-    "f1": ("right", "either"),
-    "jaccard": ("right", "either"),
+    "f1": ("right", "errors"),
+    "jaccard": ("right", "errors"),
     "specificity": ("right", "missed", "wrong"),
     "selection_rate": ("predicted",),
     "prevalence": ("true",),
@@ -410,9 +412,7 @@ def kappa(counts: Counts, *, weights: str | None) -> float:
     else:
         assert counts.matrix is not None
         places = np.arange(true.size, dtype=np.float64)
-        costs = np.abs(places[:, np.newaxis] - places)
-        if weights == "quadratic":
-            costs = costs**2
+        costs = np.abs(places[:, np.newaxis] - places) ** (2 if weights == "quadratic" else 1)
         observed = (costs * counts.matrix).sum() * n
         expected = _dot((true[:, np.newaxis] * costs).sum(axis=0), predicted)
     return float(np.clip(1.0 - observed / expected, -1.0, 1.0)) if expected > 0 else 0.0

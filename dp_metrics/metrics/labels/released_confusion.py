@@ -122,7 +122,7 @@ class ReleasedConfusion:
         if not isinstance(told, Confusion):
             raise TypeError(_TOO_LITTLE.format(getattr(result, "metric", type(result).__name__)))
         every, labels, layout = counts_of_labels(told.layout, told.labels), told.labels, told.layout
-        if not (layout.has_matrix or layout.has_errors):
+        if not (layout.has_matrix or layout.has_both):
             raise TypeError(_TOO_LITTLE.format(result.metric))
         counts: Counts = every(result.released)
         shape = None if counts.matrix is None else (labels.size, labels.size)
