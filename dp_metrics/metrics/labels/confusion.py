@@ -250,20 +250,21 @@ class Confusion:
         if np.isnan(getattr(self.formula, "undefined", 0.0)):
             raise ValueError("A metric that may be NaN has no limits: pass zero_division=0.0 or 1.0.")
         shares = self._ratios(result, of_two=self.is_agreement)
-        if shares is None and (self.is_agreement or not self.is_monotone):
+        if shares is not None:
+            lower, upper = self._of_shares(shares, count_limits.noise_limits, miss / 2)
+        elif self.is_agreement or not self.is_monotone:
             raise ValueError(
                 "This metric has no limits of its noise here: more right records, or fewer errors, need "
                 "not make it larger. Use recall, precision or F1."
             )
-        if shares is not None:
-            lower, upper = self._of_shares(shares, count_limits.noise_limits, miss / 2)
-            return Limits(lower, upper).within(self.lowest, 1.0)
-        good = self.layout.good
-        low, high = (np.minimum(end, most) for end in noise.limits(miss, good != 0)[:2])
-        lower, upper = (
-            self.formula(self.layout.read(np.where(good > 0, *ends))) for ends in ((low, high), (high, low))
-        )
-        return Limits(lower, upper).within(0.0, 1.0)
+        else:
+            good = self.layout.good
+            low, high = (np.minimum(end, most) for end in noise.limits(miss, good != 0)[:2])
+            lower, upper = (
+                self.formula(self.layout.read(np.where(good > 0, *ends)))
+                for ends in ((low, high), (high, low))
+            )
+        return Limits(lower, upper).within(self.lowest, 1.0)
 
     def _of_cells(self, noise: NoisyCounts, most: float, miss: float) -> Limits:
         """Return limits of each cell of a matrix, which has at most so many records.
