@@ -432,17 +432,15 @@ class Summary:
         No more: lists state no form if they are empty, and whether there are records may be private; and any
         order of the chunks gives one form.
         """
-        units = query.quantities[0].units
+        public: Any = {"most_records": query.most_records, "units": query.quantities[0].units}
+        known: tuple[Any, ...] = self._form or ()
+        *fewer, all_known = (replace(self._metric.form(*form), **public) for form in ((), known[:1], known))
 
-        def stated(form: tuple[Any, ...]) -> Shape:
-            return replace(self._metric.form(*form), most_records=query.most_records, units=units)
-
-        def is_enough(form: tuple[Any, ...]) -> bool:
-            other = self._planned(stated(form))
+        def is_enough(shape: Shape) -> bool:
+            other = self._planned(shape)
             return replace(other, reader=query.reader, unstated=query.unstated) == query
 
-        known: tuple[Any, ...] = self._form or ()
-        return stated(next(filter(is_enough, ((), known[:1])), known))
+        return next(filter(is_enough, fewer), all_known)
 
 
 set_result(Summary.release, Summary._release)
