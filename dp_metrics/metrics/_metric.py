@@ -61,7 +61,8 @@ class Metric:
     limit : mapping or None
         ByName that give the metric a public upper limit, for values from 0 to 1; None: it has one anyway.
     from_unit : callable
-        Valid data made from numbers from 0 to 1, a record each: what audits are made of.
+        Valid data made from numbers from 0 to 1, a record each: what audits are made of. Unless the metric
+        says otherwise they are the last argument, and all others are 0.
     responses : tuple of str
         Methods of an estimator whose response the metric judges, the best first.
     lowest_prediction : float
@@ -80,7 +81,7 @@ class Metric:
     greater_is_better: bool | None = None
     discloses_n: Mapping[str, bool] = field(default_factory=dict)
     limit: ByName | None = None
-    from_unit: Callable[[Floats], tuple[Any, ...]] = lambda x: (np.zeros_like(x), x)
+    from_unit: Callable[[Floats], tuple[Any, ...]]
     responses: tuple[str, ...] = ("predict",)
     lowest_prediction: float = -np.inf
     predicts_labels: bool = False
@@ -289,7 +290,7 @@ def private(
             options=options,
             refused=refusing,
             mechanism=mechanism if "mechanism" in shown else None,
-            **facts,
+            **{"from_unit": lambda x: (*(np.zeros_like(x) for _ in data[1:]), x), **facts},
         )
         release.__signature__ = signature  # type: ignore[attr-defined]
         set_result(release, metric.release)

@@ -23,10 +23,6 @@ from dp_metrics.release.query import Query
 from dp_metrics.release.result import Monotone, ReleasedNumbers
 
 
-def _column(x: Floats) -> tuple[Any, ...]:
-    return (x,)
-
-
 def _one_column(_: Shape, *, part: Quantity, name: str = "x", **of_query: Any) -> Query:
     """Return the query of one part of a column of numbers."""
     return Query((part,), partial(vector, name=name), **of_query)
@@ -51,7 +47,7 @@ def _with_freedom(released: ReleasedNumbers, ddof: float, of_variance: Callable[
     return of_variance(variance)
 
 
-@private("numpy.var", discloses_n={"ddof": False}, limit=UNIT, from_unit=_column)
+@private("numpy.var", discloses_n={"ddof": False}, limit=UNIT)
 def private_variance(
     x: ArrayLike, *, bounds: Bounds = None, ddof: float = 0, **settings: Unpack[Settings]
 ) -> float:
@@ -81,7 +77,7 @@ def private_variance(
     return asks(_variance_query, bounds=bounds, ddof=ddof)
 
 
-@private("numpy.std", discloses_n={"ddof": False}, limit=UNIT, from_unit=_column)
+@private("numpy.std", discloses_n={"ddof": False}, limit=UNIT)
 def private_std(
     x: ArrayLike, *, bounds: Bounds = None, ddof: float = 0, **settings: Unpack[Settings]
 ) -> float:
@@ -116,7 +112,7 @@ def private_std(
     return asks(_variance_query, bounds=bounds, ddof=ddof, of_variance=math.sqrt)
 
 
-@private("numpy.average", required=UNIT, mechanism="geometric", from_unit=_column)
+@private("numpy.average", required=UNIT, mechanism="geometric")
 def private_mean(x: ArrayLike, *, bounds: tuple[float, float], **settings: Unpack[MeanSettings]) -> float:
     """Mean of numbers with public bounds, with epsilon-differential privacy.
 
@@ -151,7 +147,7 @@ def private_mean(x: ArrayLike, *, bounds: tuple[float, float], **settings: Unpac
     return asks(_one_column, part=MeanOf(above), reading=reading)
 
 
-@private("numpy.mean", limit={"max_loss": 1.0}, from_unit=_column)
+@private("numpy.mean", limit={"max_loss": 1.0})
 def private_mean_loss(
     losses: ArrayLike, *, max_loss: float | None = None, **settings: Unpack[MeanSettings]
 ) -> float:
@@ -192,7 +188,6 @@ def private_mean_loss(
     required={"q": 0.5, "bounds": (0, None)},
     mechanism="hazard",
     limit=UNIT,
-    from_unit=_column,
 )
 def private_quantile(
     x: ArrayLike, q: float, *, bounds: tuple[float, float | None], **settings: Unpack[OrderSettings]
