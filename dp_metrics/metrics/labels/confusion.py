@@ -15,7 +15,7 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import ByName, Floats, Function
 from dp_metrics.mechanisms._laws import Integers, Limits
 from dp_metrics.metrics._metric import Metric
-from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, Ratio, check_matrix, whole
+from dp_metrics.metrics.labels.layouts import SHARES, Counts, Layout, PartsOf, Ratio, check_matrix, whole
 from dp_metrics.quantities import tables
 from dp_metrics.quantities.tables import NoisyCounts, TableOf
 from dp_metrics.release import count_limits
@@ -419,7 +419,7 @@ def of_ratio(ratio: Ratio, known: LabelSet) -> Confusion:
         ratio,
         known,
         ratio.rests_on,
-        needs_matrix=ratio.is_share,  # of many labels no other counts tell a share with limits
+        needs_matrix=ratio.kind in SHARES,  # of many labels no other counts tell a share with limits
         is_monotone=ratio.is_monotone,
         parts_of=ratio.parts if ratio.are_all else None,
         of_ratios=ratio.mean if ratio.average == "macro" else None,

@@ -319,11 +319,6 @@ class Ratio:
         return self.average == "micro" or (self.average == "weighted" and self.kind == "recall")
 
     @property
-    def is_share(self) -> bool:
-        """Whether it is a share of all records."""
-        return self.kind in SHARES
-
-    @property
     def are_all(self) -> bool:
         """Whether the ratios tell the result: they do not where it is a mean by noisy weights."""
         return self.average != "weighted" or self.kind == "recall"
