@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import reprlib
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
@@ -95,6 +96,7 @@ def name_of(metric: Any) -> str:
 _RESPONSES = ("predict", "predict_proba", "decision_function")
 
 
+@dataclass(eq=False, repr=False)
 class PrivateScorer(BaseEstimator):
     """A scorer that releases one private number each time it is called; see `make_private_scorer`.
 
@@ -131,22 +133,13 @@ class PrivateScorer(BaseEstimator):
 
     _has_warned = False  # of training folds
 
-    def __init__(
-        self,
-        metric: PrivateMetric | str,
-        *,
-        epsilon: float,
-        accountant: PrivacyAccountant | None = None,
-        response_method: str | Sequence[str] | None = None,
-        greater_is_better: bool | None = None,
-        metric_params: ByName | None = None,
-    ) -> None:
-        self.metric = metric
-        self.epsilon = epsilon
-        self.accountant = accountant
-        self.response_method = response_method
-        self.greater_is_better = greater_is_better
-        self.metric_params = metric_params
+    metric: PrivateMetric | str
+    _: KW_ONLY
+    epsilon: float
+    accountant: PrivacyAccountant | None = None
+    response_method: str | Sequence[str] | None = None
+    greater_is_better: bool | None = None
+    metric_params: ByName | None = None
 
     def score(self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None) -> float:
         """Release a private score of a fitted estimator, at the cost of epsilon.

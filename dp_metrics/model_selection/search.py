@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -43,6 +44,7 @@ def _success_probability(expected_iter: Any) -> Fraction:
     return 1 / options.exact_epsilon(expected_iter)
 
 
+@dataclass(eq=False, repr=False)
 class PrivateRandomizedSearch(model_selection.RandomizedSearchCV):
     """Randomized search whose choice, as a whole, is epsilon-differentially private.
 
@@ -166,30 +168,17 @@ class PrivateRandomizedSearch(model_selection.RandomizedSearchCV):
     (300,)
     """
 
-    def __init__(  # noqa: PLR0913 - those of scikit-learn's search
-        self,
-        estimator: Any,
-        param_distributions: Any,
-        *,
-        metric: PrivateMetric | str,
-        epsilon: float,
-        expected_iter: float = 20,
-        accountant: PrivacyAccountant | None = None,
-        response_method: Any = None,
-        greater_is_better: bool | None = None,
-        metric_params: ByName | None = None,
-        refit: bool = True,
-    ) -> None:
-        self.estimator = estimator
-        self.param_distributions = param_distributions
-        self.metric = metric
-        self.epsilon = epsilon
-        self.expected_iter = expected_iter
-        self.accountant = accountant
-        self.response_method = response_method
-        self.greater_is_better = greater_is_better
-        self.metric_params = metric_params
-        self.refit = refit
+    estimator: Any
+    param_distributions: Any
+    _: KW_ONLY
+    metric: PrivateMetric | str
+    epsilon: float
+    expected_iter: float = 20
+    accountant: PrivacyAccountant | None = None
+    response_method: Any = None
+    greater_is_better: bool | None = None
+    metric_params: ByName | None = None
+    refit: bool = True
 
     def fit(
         self, X: Any, y: Any, *, X_val: Any, y_val: Any, sample_weight_val: Any = None
