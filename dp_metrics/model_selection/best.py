@@ -30,9 +30,6 @@ from dp_metrics.release.result import ReleasedNumbers
 from dp_metrics.release.stored import PER_RECORD, Call
 from dp_metrics.sensitivity.exact import float_units
 
-Total = Callable[[Records], int]
-"""What a candidate loses on all records that the reader of its metric returned: private, in whole units."""
-
 _NOT_OPTIONS = {
     **dict.fromkeys(PER_RECORD, "each record counts alike, one for each person"),
     "mechanism": "the choice is drawn by permute-and-flip",
@@ -105,13 +102,16 @@ class LeastOf(Quantity):
 
     Parameters
     ----------
-    totals_of : tuple of callable
-        The total of each candidate.
+    losses : tuple of Quantity
+        What is released of the metric of each candidate.
+    total : callable
+        Of what these find in all records, what a candidate loses: private, in whole units.
     step : int
         By how much one more record can raise a total at most; it lowers none.
     """
 
-    totals_of: tuple[Total, ...]
+    losses: tuple[Quantity, ...]
+    total: Callable[[Any], int]
     step: int
 
     merges = False
@@ -123,10 +123,10 @@ class LeastOf(Quantity):
 
     def find(self, records: Records) -> Array:
         """Return the total of each candidate, of what `read_each` returned."""
-        many, found = len(self.totals_of), []
-        for place, (total, part) in enumerate(zip(self.totals_of, records.split(many), strict=True), start=1):
+        many, found = len(self.losses), []
+        for place, (loss, part) in enumerate(zip(self.losses, records.split(many), strict=True), start=1):
             with of_prediction(place, many):
-                found.append(total(part))
+                found.append(self.total(loss.stats(part, loss.totals(part), 0)))
         return np.array(found, dtype=object)
 
 
@@ -184,12 +184,12 @@ def best_query(row: Metric, shape: Shape, options: ByName) -> Query:
     totals, steps, unstated = zip(*[_total(row, query, shape.n) for query in queries], strict=True)
     choice = partial(_choice, metric=row.name, candidates=len(totals))
     # a limit may be too small for a float, as the square of 1e-200 is: then no total is above 0
-    least = LeastOf(totals, max(1, *steps))
+    least = LeastOf(tuple(query.quantities[0] for query in queries), totals[0], max(1, *steps))
     return Query((least,), reader, choice, unstated=next(filter(None, unstated), None))
 
 
-def _total(row: Metric, query: Query, n: int | None) -> tuple[Total, int, str | None]:
-    """Return what a candidate loses on all records, and by how much one more record can raise that.
+def _total(row: Metric, query: Query, n: int | None) -> tuple[Callable[[Any], int], int, str | None]:
+    """Return what tells how much a candidate loses on all records, and by how much one more can raise that.
 
     The last is why a number of records that is private does not serve; None: it does.
     """
@@ -203,25 +203,19 @@ def _total(row: Metric, query: Query, n: int | None) -> tuple[Total, int, str | 
                     f"{limits}, never read from the data. {_OTHERWISE}"
                 )
             # the exact sum of the losses, each clipped to its cap
-            return partial(_lost, part=part, of_stats=attrgetter("total")), float_units(cap), query.unstated
+            return attrgetter("total"), float_units(cap), query.unstated
         if isinstance(part, RankingOf):
             # twice the number of pairs in the wrong order, equal scores counting half: two for each pair
-            lost = partial(_lost, part=part, of_stats=attrgetter("found.total"))
             why = (
                 f"private_best needs a public number of records to choose by {row.name}: one more record is "
                 f"in as many pairs as there are others. {_OTHERWISE}"
             )
-            return lost, 2 * ((n or 1) - 1), why
+            return attrgetter("found.total"), 2 * ((n or 1) - 1), why
     raise ValueError(
         f"private_best cannot choose by {row.name}: what one record changes has no public limit that is "
         "proved. What serves is accuracy, log loss, Brier score, the area under the ROC curve, and errors "
         f"with bounds, such as metric='mse' in the place of R^2. {_OTHERWISE}"
     )
-
-
-def _lost(records: Records, part: Quantity, of_stats: Callable[[Any], int]) -> int:
-    """Return what a candidate loses on all records."""
-    return of_stats(part.stats(records, part.totals(records), 0))
 
 
 @own_error_state
