@@ -709,8 +709,7 @@ def rehearsed(public: PageForm, plan: EvaluationPlan) -> Numbers:
     """
     setting, labels = public.setting, public.labels
     values: dict[str | None, Any] = {
-        TARGETS: np.array([0.0 if setting.bounds is None else setting.bounds[0]]),
-        SCORES: np.array([0.5 if setting.edges is None else setting.edges[0]]),
+        **dict.fromkeys((TARGETS, SCORES), np.zeros(1)),  # beyond bounds or edges is no error
         PROBABILITIES: np.full((1, labels.size), 1 / labels.size),
         LABELS: labels.in_order[:1],
     }
