@@ -410,10 +410,6 @@ SHARES = {WITHIN: "prevalence", "share too high": "selection_rate"}
 """What counts of predictions tell, by the metric of the labels "within the tolerance" and "too high"."""
 
 
-Planned: TypeAlias = tuple[Together, tuple[str, ...]]
-"""A release, and the columns that it reads."""
-
-
 def _alone(public: PageForm, query: Query, metric: str = PAGE) -> Together:
     """Return the release of one query."""
     return Together((Share(query, Fraction(1), public.shape.relation, metric),), _listed, query.combine)
@@ -429,109 +425,107 @@ def _metric(name: str, label: str, **options: Any) -> FrameMetric:
 
 
 def _frame(
-    public: PageForm, metrics: Sequence[FrameMetric], columns: tuple[str, ...], by: str, *, one_table: bool
-) -> Planned:
+    public: PageForm, shape: Shape, metrics: Sequence[FrameMetric], by: str, *, one_table: bool
+) -> Together:
     """Return the frame of metrics by group.
 
     One table of all groups tells overall values as well, and is as noisy where their sizes are public.
     """
     groups = public.by[by]
     asked = replace(groups, sizes=None) if one_table else groups
-    query = query_of_frame(metrics, public.of(*columns), asked, overall_share=_OVERALL)
+    query = query_of_frame(metrics, shape, asked, overall_share=_OVERALL)
     query = replace(query, shares=tuple([replace(one, metric=PAGE) for one in query.shares]))
     if one_table and groups.sizes is not None:
         query = query.then(partial(without_empty, groups=groups))
-    return query.then(partial(frame_of, epsilon=float(public.epsilon))), (*columns, by)
+    return query.then(partial(frame_of, epsilon=float(public.epsilon)))
 
 
-def _counts(public: PageForm, columns: tuple[str, ...], metrics: Sequence[FrameMetric], by: str) -> Planned:
+def _counts(public: PageForm, shape: Shape, metrics: Sequence[FrameMetric], by: str) -> Together:
     """Return one table of counts of labels; by group what these metrics make of it."""
     if by:
-        return _frame(public, metrics, columns, by, one_table=True)
+        return _frame(public, shape, metrics, by, one_table=True)
     query = counts_of_labels(matrix_layout(public.labels.size), public.labels).query(public.shape)
     positive = public.positive if public.labels.size == 2 else None
     plan = _alone(public, query).then(ReleasedConfusion.of)
-    return plan.then(partial(replace, positive=positive)), columns
+    return plan.then(partial(replace, positive=positive))
 
 
-def _labels(public: PageForm, by: str, *, once: str = "") -> Planned:
+def _labels(public: PageForm, shape: Shape, by: str, *, once: str = "") -> Together:
     """Return the table of true and predicted labels: all metrics of labels, and by group some of them."""
     names, options = ["balanced_accuracy"], {"labels": public.labels.in_order}
     if public.labels.size == 2:
         names, options["pos_label"] = _ONCE_OF_TWO if once else _OF_TWO_LABELS, public.positive
     metrics = [_metric("recall", f"accuracy{once}", **options, average="micro")]
     metrics += [_metric(name, f"{name}{once}", **options) for name in names]
-    return _counts(public, ("y_true", LABELS), metrics, by)
+    return _counts(public, shape, metrics, by)
 
 
-def _sides(public: PageForm, by: str) -> Planned:
+def _sides(public: PageForm, shape: Shape, by: str) -> Together:
     """Return the table of predictions within the tolerance by predictions that are too high."""
     options = {"labels": public.labels.in_order, "pos_label": 1}
     metrics = [_metric(row, name, **options) for name, row in SHARES.items()]
-    return _counts(public, tuple(SHARES), metrics, by)
+    return _counts(public, shape, metrics, by)
 
 
-def _limits_of_median(public: PageForm, _: str) -> Planned:
+def _limits_of_median(public: PageForm, shape: Shape, _: str) -> Together:
     """Return two order statistics of the absolute error, which limit its median among all people.
 
     Of persons with several records, which are no independent draws, they limit the median of these records.
     """
     errors = record_loss(absolute_error, public.setting.bounds)
-    n, most = public.shape.n, public.shape.most_records
+    n, most = shape.n, shape.most_records
     rank = quantile_rank(n) if n is not None and most > 1 else None
     groups = sum(by.size for by in public.by.values()) or 1  # without any all people are one
-    columns = ("y_true", TARGETS)
     query = quantile_query(
-        public.of(*columns), q=0.5,
+        shape, q=0.5,
         epsilon=public.epsilon / most,  # of one record: the ranks that are searched for depend on it
         max_loss=None if errors.cap == MAX_FLOAT else errors.cap,
         # requirements share the probability with which limits may miss: so many ask for one at most
         confidence=1 - 0.05 / max(1, len(public.setting.requirements) * groups),
         reads=(partial(targets, columns=1), errors), name="The median absolute error", rank=rank,
     )  # fmt: skip
-    return _alone(public, query, "private_quantile_interval").then(_value), columns
+    return _alone(public, query, "private_quantile_interval").then(_value)
 
 
-def _scores(public: PageForm, by: str) -> Planned:
+def _scores(public: PageForm, shape: Shape, by: str) -> Together:
     """Return the table of classes by bins of scores: curves, areas and metrics at thresholds."""
     if by:
-        return _of_metric(public, by, "roc_auc")
-    setting, columns = public.setting, ("y_true", SCORES)
+        return _of_metric(public, shape, by, "roc_auc")
+    setting = public.setting
     query = score_query(
-        area_under_roc, public.of(*columns), labels=setting.labels, pos_label=setting.pos_label,
-        edges=setting.edges, bins=None,
+        area_under_roc, shape, labels=setting.labels, pos_label=setting.pos_label, edges=setting.edges,
+        bins=None,
     )  # fmt: skip
-    return _alone(public, query).then(ReleasedScores.of), columns
+    return _alone(public, query).then(ReleasedScores.of)
 
 
-def _compared(public: PageForm, _: str) -> Planned:
+def _compared(public: PageForm, shape: Shape, _: str) -> Together:
     """Return the comparison with the other model: on how many records, or for how many persons, it is better.
 
     Of a person with several records the means of both losses are compared.
     """
-    is_regression = public.setting.is_regression
-    columns = ("y_true", TARGETS if is_regression else LABELS, "baseline")
-    loss, options = ("mae", {"bounds": public.setting.bounds}) if is_regression else ("zero_one", {})
-    query = comparison_query(loss, public.of(*columns), options, persons=public.persons)
-    return _alone(public, query, "private_compare").then(_value), columns
+    of_errors = "mae", {"bounds": public.setting.bounds}
+    loss, options = of_errors if public.setting.is_regression else ("zero_one", {})
+    query = comparison_query(loss, shape, options, persons=public.persons)
+    return _alone(public, query, "private_compare").then(_value)
 
 
 def _value(result: AnyResult) -> Any:
     return result.value
 
 
-def _of_metric(public: PageForm, by: str, name: str) -> Planned:
+def _of_metric(public: PageForm, shape: Shape, by: str, name: str) -> Together:
     """Return the release of one metric that no table of counts tells."""
-    setting, columns = public.setting, ("y_true", public.kind)
+    setting = public.setting
     options = {"labels": setting.labels, "pos_label": setting.pos_label}
     options = {"bounds": setting.bounds} if setting.is_regression else options
     metric = FrameMetric("", row_of(name)[0].name, options)
     if by:
-        return _frame(public, [metric], columns, by, one_table=False)
-    return _alone(public, metric.planned(public.of(*columns)), metric.metric), columns
+        return _frame(public, shape, [metric], by, one_table=False)
+    return _alone(public, metric.planned(shape), metric.metric)
 
 
-_RELEASES: Mapping[str, Callable[[PageForm, str], Planned]] = {
+_RELEASES: Mapping[str, Callable[[PageForm, Shape, str], Together]] = {
     LABELS: _labels,
     PERSONS: partial(_labels, once=EACH_ONCE),
     SIDES: _sides,
@@ -543,7 +537,7 @@ _RELEASES: Mapping[str, Callable[[PageForm, str], Planned]] = {
     "errors": partial(_of_metric, name="r2"),
     "loss": partial(_of_metric, name="brier_score_loss"),
 }
-"""What plans each release, of the form of the page and by which groups, "" for none."""
+"""What plans each release, of the form of the page and of its columns, and by which groups, "" for none."""
 _OF_PERSONS = {PERSONS: "units", COMPARISON: "groups"}
 """The releases in which each person counts once, and what they read besides columns: all else has no use."""
 
@@ -554,11 +548,14 @@ def _release_of(part: PagePart, public: PageForm) -> Together:
     public = replace(public, epsilon=part.epsilon)
     if about != PERSONS:  # all else counts records
         public = replace(public, shape=replace(public.shape, units=1))
-    plan, columns = _RELEASES[about](public, by)
+    # a comparison is of labels where there are any
+    are_labels = about in (LABELS, *_OF_PERSONS) and not public.setting.is_regression
+    columns = tuple(SHARES) if about == SIDES else ("y_true", LABELS if are_labels else public.kind)
+    columns += ("baseline",) * (about == COMPARISON)
+    plan = _RELEASES[about](public, public.of(*columns), by)
+    places = public.places(columns + (by,) * bool(by))
     no_use = {name: None for name in _OF_PERSONS.values() if name != _OF_PERSONS.get(about)}
-    return replace(
-        plan, reader=partial(_read, reader=plan.reader, places=public.places(columns), no_use=no_use)
-    )
+    return replace(plan, reader=partial(_read, reader=plan.reader, places=places, no_use=no_use))
 
 
 def _read(
