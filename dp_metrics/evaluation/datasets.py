@@ -1,4 +1,4 @@
-"""The data sets of the experiments: one table, and `load_dataset` to read any of them.
+"""The data sets of the experiments: datasets.toml says what they are, and `load_dataset` reads any of them.
 
 They are public data, read for study; nothing here is private or needs to be.
 
@@ -8,6 +8,7 @@ Whatever is wrong with a file is one clear error; nothing is ever read short wit
 import io
 import os
 import sys
+import tomllib
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -194,75 +195,27 @@ def _bundled_digits(dataset: Dataset, data_dir: Folder) -> Loaded:
     return x, y.astype(np.int64)
 
 
-_YES = {"True": 1.0, "False": 0.0, "1": 1.0, "0": 0.0}
-_ALL = (
-    Dataset(
-        "synthetic", "regression", "y", 20_000, "generated: smooth signal, Student-t noise", "BSD-3-Clause",
-        _make_synthetic,
-    ),
-    Dataset(
-        "digits", "multiclass", "digit", 1_797, "scikit-learn load_digits (UCI no. 80, doi 10.24432/C50P49)",
-        "CC BY 4.0", _bundled_digits,
-    ),
-    Dataset(
-        "diamonds", "regression", "price", 53_940, "ggplot2 table `diamonds`", "MIT (of ggplot2)",
-        read_table_data, bounds=(0.0, 50_000.0), file_name="diamonds.csv.gz",
-        openml={"data_id": 42225}, columns={"price": (0.0, 50_000.0)},
-    ),
-    Dataset(
-        "abalone", "regression", "Rings", 4_177, "UCI no. 1, doi 10.24432/C55C7W", "CC BY 4.0",
-        read_table_data, bounds=(0.0, 50.0), file_name="abalone.csv.gz", shift=1.5, openml={"data_id": 183},
-        rename={
-            "Whole_weight": "Whole weight", "Shucked_weight": "Shucked weight",
-            "Viscera_weight": "Viscera weight", "Shell_weight": "Shell weight",
-            "Class_number_of_rings": "Rings",
-        },
-        columns={"Rings": (0.0, 50.0)},
-    ),
-    Dataset(
-        "bike", "regression", "cnt", 17_379, "UCI no. 275, doi 10.24432/C5W894", "CC BY 4.0",
-        read_table_data, bounds=(0.0, 5_000.0), file_name="bike_hour.csv.gz",
-        # casual + registered == cnt in every row: keeping them would give the target away.
-        drop=("casual", "registered", "instant", "dteday"),
-        openml={"name": "Bike_Sharing_Demand", "version": 2},
-        rename={
-            "year": "yr", "month": "mnth", "hour": "hr", "weather": "weathersit", "feel_temp": "atemp",
-            "humidity": "hum", "count": "cnt",
-        },
-        codes={
-            "season": {"spring": 1.0, "summer": 2.0, "fall": 3.0, "winter": 4.0},
-            "weathersit": {"clear": 1.0, "misty": 2.0, "rain": 3.0, "heavy_rain": 4.0},
-            "holiday": _YES,
-            "workingday": _YES,
-        },
-        columns={"cnt": (0.0, 5_000.0)},
-    ),
-    Dataset(
-        "adult", "binary", "income", 48_842, "UCI no. 2, doi 10.24432/C5XW20", "CC BY 4.0",
-        read_table_data, file_name="adult.csv.gz", classes=("<=50K", ">50K"),
-        openml={"data_id": 1590}, rename={"class": "income"}, missing="?",
-        columns={"age": (0.0, 125.0), "hours-per-week": (0.0, 168.0)},
-    ),
-    Dataset(
-        "diabetes", "binary", "diabetes", 100_000,
-        "Kaggle, `Diabetes prediction dataset` of iammustafatz (diabetes_prediction_dataset.csv, gzipped)",
-        "not confirmed", read_table_data, file_name="diabetes.csv.gz", classes=("0", "1"),
-    ),
-    Dataset(
-        "mnist", "multiclass", "class", 70_000, "yann.lecun.com/exdb/mnist (arrays x_train, y_train, ...)",
-        "CC BY-SA 3.0", read_image_data, file_name="mnist.npz", model="mlp", train_rows=60_000,
-        shape=(28, 28), openml={"name": "mnist_784", "version": 1},
-    ),
-    Dataset(
-        "cifar10", "multiclass", "class", 30_000,
-        "www.cs.toronto.edu/~kriz/cifar.html (batches 1 and 2 as x_train, y_train; 5 as x_test, y_test)",
-        "none stated; cite Krizhevsky 2009", read_image_data, file_name="cifar10_subset.npz", model="cnn",
-        train_rows=20_000, shape=(32, 32, 3),
-    ),
-)  # fmt: skip
+_LOADERS = {
+    "table": read_table_data,
+    "images": read_image_data,
+    "synthetic": _make_synthetic,
+    "digits": _bundled_digits,
+}
 
-DATASETS = {dataset.name: dataset for dataset in _ALL}
-EMBEDDED = tuple(d.name for d in _ALL if d.file_name is None)  # these need no file
+
+def _with_tuples(told: Any) -> Any:
+    """Return what a file of TOML says, with tuples in the place of lists."""
+    if isinstance(told, dict):
+        return {name: _with_tuples(one) for name, one in told.items()}
+    return tuple(told) if isinstance(told, list) else told
+
+
+_TOLD = tomllib.loads(Path(__file__).with_name("datasets.toml").read_text(encoding="utf-8"))
+DATASETS = {
+    name: Dataset(name, **told | {"loader": _LOADERS[told.get("loader", "table")]})
+    for name, told in _with_tuples(_TOLD).items()
+}
+EMBEDDED = tuple(name for name, d in DATASETS.items() if d.file_name is None)  # these need no file
 
 
 def get_dataset(name: str) -> Dataset:
