@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -42,8 +43,8 @@ from dp_metrics.quantities.tables import columns_for, in_words
 from dp_metrics.release.query import Query, Share, Together
 from dp_metrics.release.result import AnyResult
 
-Error: TypeAlias = Callable[[float, float], float]
-"""Of an epsilon and a number of records, an expected error."""
+Error: TypeAlias = Callable[..., float]
+"""Of an epsilon and a number of records, an expected error; with `times`, of a release by group too."""
 
 Released: TypeAlias = ByName
 """What a page released, by the names of its plan."""
@@ -111,7 +112,7 @@ class Portion:
     weight: int | Fraction
     error: Error
     without: Portion | None = None
-    between: Callable[[float, float], Range] | None = None
+    between: Callable[..., Range] | None = None
     instead: str = ""
 
     def part(self, epsilon: Fraction, n: int | None, most_records: int) -> PagePart:
@@ -569,7 +570,7 @@ def _read(
 
 def _of_counts(relation: Relation, cells: int) -> Error:
     """Return the expected error of a share of the records in two average cells of a table."""
-    return lambda epsilon, n: _noise(relation, epsilon) / (2 * n / cells)
+    return lambda epsilon, n, times=1: _noise(relation, epsilon) / (2 * n / (cells * times))
 
 
 def _noise(relation: Relation, epsilon: float) -> float:
@@ -577,17 +578,17 @@ def _noise(relation: Relation, epsilon: float) -> float:
     return Staircase(epsilon if relation.private_n else epsilon / 2).expected
 
 
-def _of_area(relation: Relation, groups: int) -> Error:
+def _of_area(relation: Relation) -> Error:
     """Return the expected error of an area under the ROC curve, of classes of equal size."""
 
-    def error(epsilon: float, n: float) -> float:
-        bins = columns_for(math.ceil(min(n / groups, 1e12)), Fraction(epsilon), by_group=groups > 1)
-        return _noise(relation, epsilon) * math.sqrt(bins / 6) / (n / groups / 2)
+    def error(epsilon: float, n: float, times: int = 1) -> float:
+        bins = columns_for(math.ceil(min(n / times, 1e12)), Fraction(epsilon), by_group=times > 1)
+        return _noise(relation, epsilon) * math.sqrt(bins / 6) / (n / times / 2)
 
     return error
 
 
-def _of_loss(numbers: float) -> Error:
+def _of_loss(numbers: int) -> Error:
     """Return the expected error of losses without limit, as a part of them.
 
     Medians of ``benchmarks/page.py`` of 308a3eb, times n * epsilon: a mean or median absolute error is off by
@@ -595,22 +596,23 @@ def _of_loss(numbers: float) -> Error:
     normal, 110 on two real tasks and 240 where tails are those of Student's law with 3 degrees of freedom.
     Limits of a median, which count as three, are useless where n * epsilon is below 300.
     """
-    return lambda epsilon, n: 10.0 * numbers / (n * epsilon)
+    return lambda epsilon, n, times=1: 10.0 * numbers * times / (n * epsilon)
 
 
 _MEAN = ((0.0085, 0.85), (0.02, 0.65))  # of an absolute error
 _ROOT = ((0.0085, 0.75), (0.09, 0.3))  # of the root of a squared error, which is off by twice as much
 
 
-def _between(laws: tuple[Range, Range], numbers: float = 1) -> Callable[[float, float], Range]:
+def _between(laws: tuple[Range, Range], numbers: int = 1) -> Callable[..., Range]:
     """Return the expected error with light tails (normal errors) and with heavy ones, as a part of a metric.
 
     Heavy tails are those of Student's law with 3 degrees of freedom. Each error falls as a power of
     n * epsilon from what ``benchmarks/error_table.py`` prints at 1,000; a result near 0 is off by 1.
     """
 
-    def ends(epsilon: float, n: float) -> Range:
-        light, heavy = (min(at * (1000 * numbers / (n * epsilon)) ** fall, 1.0) for at, fall in laws)
+    def ends(epsilon: float, n: float, times: float = 1) -> Range:
+        part = 1000 * numbers * times / (n * epsilon)
+        light, heavy = (min(at * part**fall, 1.0) for at, fall in laws)
         return min(light, heavy), max(light, heavy)
 
     return ends
@@ -618,17 +620,20 @@ def _between(laws: tuple[Range, Range], numbers: float = 1) -> Callable[[float, 
 
 def offered(public: PageForm) -> Iterator[Portion | Omission]:
     """Yield what a page could release, and what no page of this form can."""
-    relation, most = public.shape.relation, public.shape.most_records
+    relation, most, size = public.shape.relation, public.shape.most_records, public.shape.n or 1
+    of_record = (public.persons or size) / size
 
     def each_once(cells: int) -> Error:
         # epsilon is that of one record, but each person counts once
-        counts, of_record = _of_counts(relation, cells), (public.persons or 1) / (public.shape.n or 1)
-        return counts if most == 1 else lambda epsilon, n: counts(epsilon * most, n * of_record)
+        counts = _of_counts(relation, cells)
+        return lambda epsilon, n, times=1: counts(epsilon * most, n * of_record, times)
 
-    yield from _of_targets(public) if public.setting.is_regression else _of_labels(public)
+    cells = matrix_layout(public.labels.size).good.size
+    counts = _of_counts(relation, cells)
+    yield from (_of_targets if public.setting.is_regression else _of_labels)(public, counts)
     if public.shape.units > 1:
         about = f"counts of true and predicted labels{EACH_ONCE}"
-        yield from _counted(public, PERSONS, about, (_ONE, _ONCE_BY_GROUP), each_once)
+        yield from _by_groups(public, Portion(PERSONS, about, _ONE, each_once(cells)), _ONCE_BY_GROUP)
     if public.setting.baseline is None:
         return
     if relation.private_n:
@@ -639,23 +644,31 @@ def offered(public: PageForm) -> Iterator[Portion | Omission]:
 
 
 def _by_groups(
-    public: PageForm, of: Callable[[Groups], Portion], plain: Portion | None = None
+    public: PageForm,
+    plain: Portion,
+    weight: int,
+    times: Callable[[Groups], float] = attrgetter("size"),
+    joint: str = ",",
 ) -> Iterator[Portion]:
-    """Yield what is released by group, or without groups; the first of several tells all records too."""
+    """Yield what is released by group, or without groups; the first of several tells all records too.
+
+    By group it has this weight, and tells so many times as much.
+    """
     instead = ""
     if public.setting.crossed and len(public.setting.places("feature")) > 1:
         instead = " Groups by each feature alone are larger: crossed=False."
     for at, (by, groups) in enumerate(public.by.items()):
-        one = of(groups)
+        more = {"times": times(groups)}
         yield replace(
-            one, name=f"{one.name} by {by}", about=f"{one.about} by {by}",
+            plain, name=f"{plain.name} by {by}", about=f"{plain.about}{joint} by {by}", weight=weight,
+            error=partial(plain.error, **more), between=plain.between and partial(plain.between, **more),
             without=None if at else plain, instead=instead,
         )  # fmt: skip
-    if plain is not None and not public.by:
+    if not public.by:
         yield plain
 
 
-def _of_targets(public: PageForm) -> Iterator[Portion | Omission]:
+def _of_targets(public: PageForm, counts: Error) -> Iterator[Portion | Omission]:
     """Yield what is released of targets."""
     relation = public.shape.relation
     if relation.private_n:
@@ -665,58 +678,38 @@ def _of_targets(public: PageForm) -> Iterator[Portion | Omission]:
         if (public.shape.n or 0) >= _LEAST_OF_LIMITS:
             yield Portion(MEDIAN_LIMITS, "limits of the median absolute error", _ONE, _of_loss(3))
     within = "within the tolerance and " if public.setting.tolerance else ""
-    yield from _counted(public, SIDES, f"counts of predictions that are {within}too high", (_ONE, _ONE))
+    sides = Portion(SIDES, f"counts of predictions that are {within}too high", _ONE, counts)
+    yield from _by_groups(public, sides, _ONE)
 
-    def by_group(groups: Groups) -> Portion:
+    def numbers(groups: Groups) -> float:
         # each group has its part of epsilon, of which a record that changes groups costs two
         times = groups.size * (1 if groups.sizes is not None or relation.private_n else 2)
-        numbers = times / (1 - float(_OVERALL))
-        about, between = "mean absolute error, and", _between(_MEAN, numbers)
-        return Portion("absolute error", about, _SEVERAL, _of_loss(numbers), between=between)
+        return times / (1 - float(_OVERALL))
 
-    alone = Portion("absolute error", "mean absolute error", _ONE, _of_loss(1), between=_between(_MEAN))
-    yield from _by_groups(public, by_group, alone)
+    mean = Portion("absolute error", "mean absolute error", _ONE, _of_loss(1), between=_between(_MEAN))
+    yield from _by_groups(public, mean, _SEVERAL, numbers, ", and")
     about = "mean squared error, its root and R2"
     yield Portion("errors", about, _SEVERAL, _of_loss(4), between=_between(_ROOT, 2))
 
 
-def _of_labels(public: PageForm) -> Iterator[Portion | Omission]:
+def _of_labels(public: PageForm, counts: Error) -> Iterator[Portion | Omission]:
     """Yield what is released of labels, scores and probabilities."""
-    relation, kind, size = public.shape.relation, public.kind, public.labels.size
+    kind, size = public.kind, public.labels.size
     if matrix_layout(size).good.size < size**2:
         why = "It would make recall and precision noisier: release it apart by private_confusion_matrix."
         yield Omission(f"The confusion matrix of {size} labels", why)
-    yield from _counted(public, LABELS, "counts of true and predicted labels", (_SEVERAL, _LABELS_BY_GROUP))
-    about = "counts of scores of either class"
+    labels = Portion(LABELS, "counts of true and predicted labels", _SEVERAL, counts)
+    yield from _by_groups(public, labels, _LABELS_BY_GROUP)
+    scores = Portion(SCORES, "counts of scores of either class", _SEVERAL, _of_area(public.shape.relation))
     if kind == SCORES:
-        yield Portion(SCORES, f"{about}: curves, areas", _SEVERAL, _of_area(relation, 1))
+        yield replace(scores, about=f"{scores.about}: curves, areas")
     if kind == LABELS or public.setting.edges is not None:
         return
-    if kind == SCORES:
-        yield from _by_groups(public, lambda groups: Portion(
-            SCORES, f"{about},", _SCORES_BY_GROUP, _of_area(relation, groups.size)
-        ))  # fmt: skip
+    if kind == SCORES and public.by:
+        for one in _by_groups(public, scores, _SCORES_BY_GROUP):
+            yield replace(one, without=None)
     most = 1 if kind == SCORES else 2
     yield Portion("loss", "Brier score", _ONE, lambda epsilon, n: most * Staircase(epsilon).expected / n)
-
-
-def _counted(
-    public: PageForm,
-    name: str,
-    about: str,
-    weights: tuple[int, int],
-    error: Callable[[int], Error] | None = None,
-) -> Iterator[Portion]:
-    """Yield a table of counts, with these weights without groups and by group.
-
-    `error` gives that of so many cells; None: of counts of records.
-    """
-    cells = matrix_layout(public.labels.size).good.size
-    error = error or partial(_of_counts, public.shape.relation)
-    alone = Portion(name, about, weights[0], error(cells))
-    yield from _by_groups(public, lambda groups: Portion(
-        name, f"{about},", weights[1], error(groups.size * cells)
-    ), alone)  # fmt: skip
 
 
 _FAVOUR = 2  # so many times as much of epsilon has a release that requirements need
