@@ -126,7 +126,7 @@ class StoredResults(tuple[StoredResult, ...]):
         """
         pandas = import_extra("pandas", "report")
         columns = ["spend_name", "time", "epsilon", "value", "mechanism", "neighboring"]
-        return pandas.DataFrame([[getattr(one, name) for name in columns] for one in self], columns=columns)
+        return pandas.DataFrame([*self], columns=columns)
 
 
 _NO_ENTRY = (0,)
