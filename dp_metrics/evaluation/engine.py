@@ -124,9 +124,8 @@ def append_results(path: Path, rows: Sequence[ResultRow], **stamp: str) -> None:
 
     `stamp` has columns that are the same in all of them: versions and revision.
     """
-    text = frame_of(rows).assign(**stamp).to_csv(header=False, index=False, lineterminator="\n")
-    with path.open("a", encoding="utf-8", newline="\n") as stream:
-        stream.write(text)
+    form = {"header": False, "index": False, "lineterminator": "\n"}
+    frame_of(rows).assign(**stamp).to_csv(path, mode="a", **form)
 
 
 def git_revision() -> str:
