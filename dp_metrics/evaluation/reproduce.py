@@ -136,17 +136,14 @@ def _draw_laws(axes: Any, *, down: float, up: float, window: tuple[float, float]
     for name, stride in (("inverse_sensitivity", 1), ("paper", 1), ("hazard", 24)):
         rival = RIVALS[name]
         law: Any = rival.make(1.0).output_distribution(output_bounds, _EPSILON)
+        edges = np.linspace(*window, 321)
         if isinstance(law, GridLaw):
             # the probability of each output (of each few, where they are dense) spread over the gap below it
             first, last = law.grid.index_at_least(np.array(window))
-            numbers = np.arange(first, last, stride)
-            edges, cdf = law.grid.points(numbers), law.index_cdf(numbers)
-        else:
-            edges = np.linspace(*window, 321)
-            cdf = law.cdf(edges)
+            edges = law.grid.points(np.arange(first, last, stride))
         axes.stairs(
-            np.diff(cdf) / np.diff(edges), edges, baseline=None, color=rival.colour, label=rival.title,
-            linewidth=1.3,
+            np.diff(law.cdf(edges)) / np.diff(edges), edges, baseline=None, color=rival.colour,
+            label=rival.title, linewidth=1.3,
         )  # fmt: skip
     axes.axvline(_VALUE, color="0.6", linewidth=0.8)
     ticks = {_VALUE - down * i: f"L{i}" if down > 0.5 else "" for i in (4, 8, 12)}
