@@ -347,11 +347,6 @@ class PageForm:
         found |= {"group": features} | {f"feature {at}": [one] for at, one in enumerate(features, 1)}
         return tuple(at for name in columns for at in found[name])
 
-    def of(self, *columns: str) -> Shape:
-        """Return the form of these columns."""
-        forms = (*self.shape.arguments, ArgumentShape(), ArgumentShape())
-        return replace(self.shape, arguments=tuple(forms[at] for at in self.places(columns)))
-
     def completed(self, records: Records) -> Records:
         """Return records with what is made of their columns behind these: labels, or how targets err."""
         made = [self._labels_of(records, *of) for of in self.made.values()]
@@ -553,8 +548,11 @@ def _release_of(part: PagePart, public: PageForm) -> Together:
     are_labels = about in (LABELS, *_OF_PERSONS) and not public.setting.is_regression
     columns = tuple(SHARES) if about == SIDES else ("y_true", LABELS if are_labels else public.kind)
     columns += ("baseline",) * (about == COMPARISON)
-    plan = _RELEASES[about](public, public.of(*columns), by)
-    places = public.places(columns + (by,) * bool(by))
+    places, forms = public.places(columns), (*public.shape.arguments, *[ArgumentShape()] * 2)
+    shape = replace(public.shape, arguments=tuple(forms[at] for at in places))
+    plan = _RELEASES[about](public, shape, by)
+    if by:
+        places += public.places([by])
     no_use = {name: None for name in _OF_PERSONS.values() if name != _OF_PERSONS.get(about)}
     return replace(plan, reader=partial(_read, reader=plan.reader, places=places, no_use=no_use))
 
