@@ -40,7 +40,7 @@ from dp_metrics._random import (
 from dp_metrics.inputs import arrays
 from dp_metrics.inputs.labels import as_listed, places_among, sorted_labels
 from dp_metrics.inputs.models import FAR, as_float64, ask, columns_by_label, no_response, response_method
-from dp_metrics.inputs.options import Array, ByName, Floats, Relation
+from dp_metrics.inputs.options import Array, ByName, Relation
 from dp_metrics.metrics import metric_of
 from dp_metrics.metrics.labels.confusion import Confusion
 from dp_metrics.model_selection.scorers import PrivateScorer, relation_of, release_score, wants_probabilities
@@ -184,12 +184,6 @@ def _elements(record: Any, columns: int) -> list[Any]:
     return found if len(found) == columns else [None] * columns
 
 
-def _numbers(array: Array) -> Floats:
-    """Return objects as float64, each by itself; NaN for what is no number."""
-    numbers = np.fromiter(map(_number, array.ravel().tolist()), dtype=np.float64, count=array.size)
-    return numbers.reshape(array.shape)
-
-
 def _number(element: Any) -> float:
     if isinstance(element, _NO_NUMBERS):
         return math.nan
@@ -200,6 +194,10 @@ def _number(element: Any) -> float:
             return math.inf if element > 0 else -math.inf
     except Exception:  # an object may raise what it likes, and its message may hold what it likes
         return math.nan
+
+
+_numbers = np.vectorize(_number, otypes=[np.float64])
+"""Returns objects as float64, each by itself; NaN for what is no number."""
 
 
 def valid_response(metric: partial[Any], response: Any, y: Any, labels: Any = None) -> Any:
@@ -248,8 +246,7 @@ def _valid_labels(labels: Array, y: Array) -> Array:
         return labels
     if labels.dtype.kind == "f" and not is_text:
         return np.where(labels == np.floor(np.nan_to_num(labels, nan=0.5, posinf=0.5)), labels, FAR)
-    valid = np.empty(labels.shape, dtype=object)
-    valid.ravel()[:] = [_valid_label(label, is_text) for label in labels.ravel().tolist()]
+    valid: Array = np.vectorize(partial(_valid_label, is_text=is_text), otypes=[object])(labels)
     return valid
 
 
