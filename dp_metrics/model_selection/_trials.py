@@ -165,11 +165,9 @@ def read_response(response: Any, method: str, classes: Any, y: Any) -> Any:
     columns = math.prod(shape)
     if method == "predict" and columns == 1:
         shape = ()
-    array = np.empty((len(records), columns), dtype=object)
-    for row, record in zip(array, records, strict=True):
-        for column, element in enumerate(_elements(record, columns)):
-            row[column] = element  # NumPy would look into a list of them
-    array = array.reshape(len(records), *shape)
+    elements = chain.from_iterable(_elements(record, columns) for record in records)
+    # of an iterator NumPy looks into no element
+    array = np.fromiter(elements, dtype=object).reshape(len(records), *shape)
     return array if method == "predict" else _numbers(array).astype(arrays.type_of_floats(response, array))
 
 
