@@ -91,8 +91,8 @@ def check_records(X: Any, X_val: Any, *, allow_nan: bool) -> None:
         for table in (known, new)
     )
     odd = set().union(*given) - set().union(*allowed)
-    width = max(len(allowed), len(given))
-    pairs = zip(*(held * width if len(held) == 1 else held for held in (allowed, given)), strict=True)
+    # a matrix has one type for all columns
+    pairs = np.broadcast(*(np.fromiter(held, dtype=object) for held in (allowed, given)))
     if any(there - _ODD and not here - _ODD <= there for there, here in pairs):
         raise ValueError("X_val should hold what X holds in the same column: numbers, text or other objects.")
     if _MISSING in odd and not allow_nan:
