@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -214,7 +214,7 @@ class Stages:
     largest: float
     epsilon: Fraction
 
-    @property
+    @cached_property
     def ranks(self) -> int:
         """The number of output bounds of the statistic."""
         monotonic, any_range = self.statistic.monotonic, (0.0, MAX_FLOAT)
