@@ -158,6 +158,7 @@ class MeanOf(Quantity):
             elif ranks and cap is not None:
                 smallest.add(block, float(block.min()))
             done += block.size
+            del block  # its memory, which is in the cache, serves the next one
         if limits is None and cap is not None:
             headroom = exact.exact_difference(np.asarray(cap), smallest.in_order())
         by_level = None

@@ -18,7 +18,7 @@ from dp_metrics import Summary
 from dp_metrics.inputs.arrays import BLOCK
 
 MANY = 2_000_000
-A_FEW_BLOCKS = 10 * 8 * BLOCK
+A_FEW_BLOCKS = 8 * 8 * BLOCK
 """Of the arguments, their losses on the way, and what exact sums need: half a megabyte each."""
 IN_ORDER = 5.1 * 8 * MANY
 """A variance may need its values in order, and two sums for each: five arrays of their size at most."""
