@@ -138,7 +138,7 @@ class GroupLimits:
 
     def _scope(self) -> str:
         """Return whether the intervals hold at once."""
-        if self.together:
+        if self.together > 1:
             return f"All {self.together} intervals hold at once with this confidence."
         alone = "It holds with this confidence for itself, not at once with those of other groups."
         return alone if len(self.results) > 1 else ""

@@ -254,6 +254,13 @@ def test_groups_that_are_publicly_empty_and_metrics_without_limits_are_left_out(
     made = frame({"recall": dp.private_recall_score, "weighted": none})
     assert made.noise_interval().keys() == made.noise_interval(of="difference").keys() == {"recall"}
     assert made.noise_interval("recall").keys() == {*LABELS}
+    truth = [0, 1] * 50
+    public = {"sensitive_features": ["a"] * 100, "group_labels": ["a", "nobody"], "membership": "public"}
+    alone = dp.PrivateMetricFrame(
+        metrics=dp.private_accuracy_score, y_true=truth, y_pred=truth, **public, epsilon=NO_NOISE
+    )
+    (only,) = alone.noise_interval(simultaneous=True).values()
+    assert "at once" not in only.note
 
 
 # ---- of gaps -----------------------------------------------------------------------------------------------
