@@ -14,6 +14,7 @@ from helpers import list_table, loop_over
 
 import dp_metrics as dp
 from dp_metrics.analysis import auditing
+from dp_metrics.inputs.options import exact_epsilon
 
 OTHER_RELATION = {"neighboring": "add_or_remove_one"}
 
@@ -30,6 +31,13 @@ def test_every_door_takes_exact_shares(door):
     assert [spend.epsilon for spend in budget.history] == [float(Fraction(7, 30))] * 3
     with pytest.raises(dp.exceptions.PrivacyBudgetError):
         release(epsilon=Fraction(7, 30), accountant=budget)
+
+
+def test_whole_numbers_of_numpy_make_exact_shares_that_do_not_overflow():
+    exact = exact_epsilon(np.int8(3))
+    assert exact == 3
+    assert {type(exact.numerator), type(exact.denominator)} == {int}
+    assert exact / 1000 == Fraction(3, 1000)
 
 
 # Is it private? Exact losses on all neighbours of a tiny domain

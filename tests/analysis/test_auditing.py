@@ -196,6 +196,13 @@ def test_what_only_one_of_two_data_sets_releases_is_an_infinite_loss():
     assert auditing.release_loss(if_large, [[0.5, 1.0]], [[0.5, 0.5]], epsilon=1.0) == math.inf
 
 
+def test_an_outcome_of_one_law_only_is_an_infinite_loss():
+    certain, either, other = [1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 1.0, 0.0]
+    for pair in ((certain, either), (either, certain), (certain, other)):
+        assert auditing.finite_loss(*pair) == math.inf
+    assert auditing.finite_loss(either, either) == 0  # what neither law gives counts for nothing
+
+
 def test_losses_whose_ratios_are_no_floats_are_compared():
     """The least hazard ratio is the smallest float; a record moves a likelihood by four factors of it."""
     x = [5.0] * 6
