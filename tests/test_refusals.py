@@ -799,7 +799,12 @@ ROWS = [
          ("metric must be one of 'recall'", {"metric": "auc"}),
          ("of must be", {"of": "gap"}), ("a pair of two groups", {"of": ("a", "a")}),
      ]),
-    (lambda: kept(dp.private_confusion_matrix, Y, Y).population_interval(), ValueError, "several ratios"),
+    (lambda labels, options: kept(
+         dp.private_confusion_matrix, labels, labels, **options
+     ).population_interval(),
+     ValueError, "no interval for all people.*several ratios", [
+         (Y, {}), (np.arange(600) % 21, {"normalize": "all", "labels": range(21)}),
+     ]),
     (lambda metric: framed(metric).population_interval(sure=True),
      ValueError, "precision_score has no|all people",
      [partial(dp.private_precision_score, average="weighted"), partial(dp.private_log_loss, max_loss=2)]),

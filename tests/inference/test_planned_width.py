@@ -58,5 +58,3 @@ def test_a_plan_tells_the_epsilon_for_a_width_and_a_wider_interval_needs_less():
         < plan_release("recall", **{**asked, "width": None}, n=2000, epsilon=0.5 * plan.epsilon).width
     )
     assert plan_release("recall", **asked, n=2000, confidence=0.8).epsilon < plan.epsilon
-    with pytest.raises(ValueError, match="no limits of what it is among all people"):
-        plan_release("mae", guess=0.5, epsilon=1.0, width=0.1)

@@ -43,11 +43,6 @@ def test_a_share_is_between_the_limits_of_a_noisy_binomial_count(metric, predict
         )
 
 
-def test_limits_of_a_noisy_binomial_count_are_those_of_the_reference():
-    known = noisy_binomial_limits(872, 1000, 1.0, 0.025)
-    assert known == pytest.approx((0.84952, 0.89225), abs=5e-6)
-
-
 @loop_over("normalize", ["true", "pred", "all"])
 def test_each_share_of_a_matrix_has_the_limits_of_a_binomial_count_and_all_hold_at_once(normalize):
     result = dp.with_result(dp.private_confusion_matrix)(TRUE, PREDICTED, normalize=normalize, **HUGE)
@@ -60,14 +55,3 @@ def test_each_share_of_a_matrix_has_the_limits_of_a_binomial_count_and_all_hold_
         assert exact.low - 1e-3 <= interval.lower[at] <= exact.low + 1e-6
         assert exact.high - 1e-6 <= interval.upper[at] <= exact.high + 1e-3
     assert interval.about.endswith("These limits are sure.")
-
-
-def test_numbers_of_a_matrix_and_shares_of_very_many_labels_have_no_limits_among_people():
-    labels = np.arange(1000) % 21
-    for data, options in (
-        ((TRUE, PREDICTED), {}),
-        ((labels, labels), {"normalize": "all", "labels": range(21)}),
-    ):
-        result = dp.with_result(dp.private_confusion_matrix)(*data, **options, **HUGE)
-        with pytest.raises(ValueError, match="no interval for all people"):
-            result.population_interval()

@@ -103,25 +103,6 @@ def law_of_steps(n, share, theta):
     return law
 
 
-@loop_over(("n", "share", "theta"), [(1, 1, 1), (7, 0.4, -0.4), (30, 0.7, 0.3), (60, 1.0, 0.0)])
-def test_the_law_of_the_difference(n, share, theta):
-    first, laws = wins._laws_of_difference(n, theta, np.array([share]))
-    values = np.arange(first, first + laws.shape[1])
-    known = abs(values) <= n
-    np.testing.assert_allclose(laws[0][known], law_of_steps(n, share, theta)[values[known] + n], atol=1e-14)
-    assert laws[0].sum() == pytest.approx(1.0, abs=1e-13)
-
-
-@loop_over("n", [10**4, 10**6])
-def test_the_law_of_many_records_has_the_right_moments(n):
-    share, theta = 0.3, 0.123
-    first, laws = wins._laws_of_difference(n, theta, np.array([share]))
-    values = np.arange(first, first + laws.shape[1]) - n * theta
-    assert laws[0].sum() == pytest.approx(1.0, abs=1e-12)
-    assert laws[0] @ values == pytest.approx(0.0, abs=1e-7)
-    assert laws[0] @ values**2 == pytest.approx(n * (share - theta**2), rel=1e-9)
-
-
 @pytest.mark.gate
 @loop_over("rate", [0.15, 1.5, 5.0, 15.0])
 @pytest.mark.parametrize("n", [3, 10, pytest.param(30, marks=pytest.mark.slow)])
