@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from helpers import all_of_scores, counts_without_noise, loop_over, normal_scores, seeded, slow_but
 from hypothesis import given, settings, strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy.stats import beta, binom
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
 
@@ -234,19 +233,6 @@ def test_limits_of_an_average_precision_are_hardly_wider_than_the_proved_ones(n,
     for limits in (told.noise_interval, told.population_interval):
         quick, proved = (limits(metric="average_precision", sure=sure) for sure in (False, True))
         assert quick.upper - quick.lower <= 1.1 * (proved.upper - proved.lower)
-
-
-@given(arrays(float, (2, 6), elements=st.floats(0.1, 50)), st.booleans())
-def test_slopes_of_an_average_precision_are_what_a_little_more_in_a_cell_adds(records, is_upper):
-    value, slopes = precision_slopes(records, is_upper=is_upper)
-    curve, share = roc(counts_without_noise(np.arange(7.0), *records)), records[1].sum() / records.sum()
-    assert value == pytest.approx(bands.precision_between(curve, curve, (share, share))[is_upper])
-    for cell in np.ndindex(records.shape):
-        more, less = records.copy(), records.copy()
-        more[cell] += 1e-4
-        less[cell] -= 1e-4
-        high, low = (precision_slopes(each, is_upper=is_upper)[0] for each in (more, less))
-        assert slopes[cell] == pytest.approx((high - low) / 2e-4, rel=1e-3, abs=1e-7)
 
 
 @loop_over("is_upper", [False, True])

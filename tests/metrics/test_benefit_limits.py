@@ -180,7 +180,7 @@ def test_limits_of_observed_over_expected_cover():
     generator, edges = made_up(), np.linspace(0, 1, 33)
     noise = NoisyCounts((0,) * 64, ((64, Fraction(1, 2)),))
     for factor in (1.0, 2.0):
-        missed = 0
+        truth, missed = np.minimum(factor * generator.beta(1, 9, 10**6), 1).mean() / 0.1, 0
         for _ in range(300):
             score = generator.beta(1, 9, 1500)
             positive = generator.random(1500) < np.minimum(factor * score, 1)
@@ -188,7 +188,6 @@ def test_limits_of_observed_over_expected_cover():
             noisy = np.concatenate(counts) + noise.simulated(generator, 1)[0]
             seen = replace(noise, noisy=tuple(map(int, noisy)))
             lower, upper = over_expected_limits(seen, edges, 0.025, of_people=True)
-            truth = float(np.minimum(factor * generator.beta(1, 9, 100_000), 1).mean()) / 0.1
             missed += not lower <= truth <= upper
         assert missed < 28
 
