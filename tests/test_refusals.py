@@ -536,6 +536,20 @@ ROWS = [
          for name in ("mse", "rmse", "log loss", "accuracy")
          for weights in ([-1.0, 1, 1], [0, 0, 0], [1, 1], [1, 1, 1, 1])
      ]),
+    # a generator has no records, whose first ones of each person were looked for in it
+    (lambda call, at: call(*replaced([Y, Y, Y], at, iter(Y)), **SAFE, groups=THREE_EACH, max_records=1),
+     INVALID, "1d|one entry per record", [
+         (call, at)
+         for call, data in (
+             (lambda true, pred, _, **how: dp.private_recall_score(true, pred, **how), 2),
+             (lambda true, pred, _, **how: dp.private_evaluate(true, pred, labels=[0, 1], **how), 2),
+             (dp.private_compare, 3),
+             (lambda true, pred, by, **how: dp.PrivateMetricFrame(
+                 metrics="recall", y_true=true, y_pred=pred, sensitive_features=by, group_labels=[0, 1], **how
+             ), 3),
+         )
+         for at in range(data)
+     ]),
     (lambda groups, metric: metric(*PAIR, **SAFE, groups=groups),
      INVALID, "groups", [
          (groups, metric)
@@ -618,6 +632,17 @@ ROWS = [
     (lambda: kept(dp.private_accuracy_score, Y, Y).band(), ValueError, "private_roc_curve or of"),
     (lambda: kept(dp.private_roc_curve, Y, S, groups=Y3).band(),
      ValueError, "up to 200 records of each person"),
+    (lambda ask: ask(dp.ReleasedScores.of(kept(dp.private_roc_curve, Y, S, **ONCE_EACH))),
+     ValueError, "no sure limits, and no band", [
+         lambda told: told.population_interval(sure=True), lambda told: told.roc_band(),
+         lambda told: told.calibration_band(), lambda told: told.precision_recall_band(),
+         lambda told: told.net_benefit(0.5), lambda told: told.net_benefit(0.5, of="records"),
+     ]),
+    (lambda: kept(dp.private_calibration_curve, Y, S, **ONCE_EACH).band(),
+     ValueError, "no sure limits, and no band"),
+    (lambda metric, sure: kept(metric, Y, Y, **ONCE_EACH).population_interval(sure=sure),
+     ValueError, "made of ratios .*leave out sure",
+     [(dp.private_recall_score, True), (dp.private_matthews_corrcoef, False)]),
     (lambda: curve().noise_interval(), ValueError, r"or band\(\)"),
     (lambda: curve().population_interval(), ValueError, r"or band\(\)"),
     (lambda other: curve("private_calibration_curve", n_bins=10).band().error(other),
