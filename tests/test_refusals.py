@@ -1569,6 +1569,8 @@ WITHOUT_RECORDS = [
      ValueError, "whether 7 and '7' are one person: read all ids as text", [(7, "7"), ("A1", 8)]),
     (lambda metric: metric(LAZY, LAZY, **SAFE, groups=LAZY),
      ValueError, "Some person has records in two chunks", [dp.private_mse, dp.private_f1_score]),
+    (lambda metric: metric(LAZY, LAZY, **SAFE),
+     TypeError, "has no summary", [dp.private_median_absolute_error, dp.private_roc_auc_score]),
     (lambda options: dp.private_mse(LAZY, LAZY, **{**SAFE, **options}),
      TypeError, ..., [
          ("groups must be a dask", {"groups": [1, 1, 2, 2]}),

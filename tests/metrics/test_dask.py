@@ -27,10 +27,9 @@ from helpers import assert_refused, bits_of, later, loop_over, messages, new_ses
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, Summary, metrics
 from dp_metrics._random import SeededEntropy
-from dp_metrics.metrics import METRICS, dask_collections
+from dp_metrics.metrics import dask_collections
 from dp_metrics.metrics.summary import CAPACITY
 
-SERVED = [name for name, row in METRICS.items() if row.usual.merges]
 # one of each kind of summary
 SOME = [CASES[name] for name in (
     "mse, 3 outputs", "log loss, 3 labels", "variance", "r2", "f1", "roc curve", "calibration error", "mean",
@@ -141,14 +140,6 @@ def test_a_summary_takes_collections_beside_chunks():
         Summary("f1").update(da.from_array(y), p)
     with pytest.raises(ValueError, match="not in labels"):
         Summary("f1").update(*collected("series", (y + 7, p)))
-
-
-def test_metrics_that_need_all_records_at_once_say_so():
-    needs_all = {"median_absolute_error", "quantile", "roc_auc_score"}
-    assert METRICS.keys() - SERVED == {f"private_{name}" for name in needs_all}
-    x = da.ones(40, chunks=10)
-    for call in (dp.private_median_absolute_error, dp.private_roc_auc_score):
-        assert_refused(call, [x, x], TypeError, "has no summary", epsilon=1.0)
 
 
 def test_without_dask_the_error_names_the_extra(monkeypatch):
