@@ -128,55 +128,41 @@ def bounds_of_misses(search, epsilon, n, rank, beyond):
     return _misses(rank, beyond, largest_ratio(epsilon / 4), ranks)
 
 
-def total_miss(n, epsilon, downward, low, high, q=0.5, cells=_CELLS):
+def total_miss(n, epsilon, downward, low, high, q=0.5, cells=_CELLS, rank=None):
     """Return the exact miss of one limit, summed over how many records have either value, and its bound.
 
-    And the bound of the limit that is a rank nearer.
+    And the bound of the limit that is a rank nearer. With a rank the limit is that of the value of these
+    records, of which the worst are tried: those beyond that value are all far off.
     """
-    part, search = rank_searches(n, q, Fraction(epsilon), miss=0.05, limit=MAX_FLOAT)[downward]
-    half, rank, worst = Fraction(epsilon) / 2, part.rank(n), high if downward else low
+    part, search = rank_searches(n, q, Fraction(epsilon), miss=0.05, limit=MAX_FLOAT, rank=rank)[downward]
+    half, own, worst = Fraction(epsilon) / 2, part.rank(n), high if downward else low
     x, probabilities = binomial_law(n, q)
+    if rank is not None:
+        x, probabilities = np.array([rank - 1.0 if downward else rank]), np.ones(1)
     found = 0.0
     for below, probability in zip(x.astype(int), probabilities, strict=True):
         if probability > 1e-9:
             losses = [low] * below + [high] * (n - below)
-            found += probability * limit_misses(losses, worst, rank, search, half, cells)
+            found += probability * limit_misses(losses, worst, own, search, half, cells)
     # the number of records that are not below the quantile is what counts for the upper limit
-    chosen, beyond = (n + 1 - rank, n - x) if downward else (rank, x)
+    chosen, beyond = (n + 1 - own, n - x) if downward else (own, x)
     bounds = (bounds_of_misses(search, half, n, one, beyond) for one in (chosen, chosen + 1))
     return found, *(float(probabilities @ of_rank) for of_rank in bounds)
 
 
 @loop_over("downward", [0, 1])
-@loop_over(("n", "epsilon"), [(300, 1), (1000, "0.3"), (301, 6)])
-@loop_over("high", [1.0, 1e12])
-def test_exact_miss_of_the_median_of_these_records_is_the_bound(n, epsilon, high, downward):
-    rank = (n + 1) // 2
-    part, search = rank_searches(n, 0.5, Fraction(epsilon), miss=0.05, limit=MAX_FLOAT, rank=rank)[downward]
-    half, of_part = Fraction(epsilon) / 2, part.rank(n)
-    # the worst records for either limit: those beyond the median are all far off
-    below = rank - 1 if downward else rank
-    losses = [1e-5] * below + [high] * (n - below)
-    found = limit_misses(losses, high if downward else 1e-5, of_part, search, half, _CELLS)
-    chosen, beyond = (n + 1 - of_part, n - below) if downward else (of_part, below)
-    (bound,), (one_more,) = (
-        bounds_of_misses(search, half, n, rank, np.array([float(beyond)])) for rank in (chosen, chosen + 1)
-    )
-    assert 0.95 * bound <= found <= bound + 1e-8
-    assert bound <= 0.025 < one_more  # no rank is nearer
-
-
-@loop_over("downward", [0, 1])
 @loop_over(
-    ("n", "epsilon", "q", "high"),
+    ("n", "epsilon", "q", "high", "rank"),
     [
-        *itertools.product((300,), (1, 3), (0.5,), (1.0, 1e12)),
-        *itertools.product((1000,), ("0.3",), (0.5,), (1.0, 1e12)),
-        (3000, 3, 0.9, 1e12),
+        *itertools.product((300,), (1, 3), (0.5,), (1.0, 1e12), (None,)),
+        *itertools.product((1000,), ("0.3",), (0.5,), (1.0, 1e12), (None, 500)),
+        *itertools.product((300,), (1,), (0.5,), (1.0, 1e12), (150,)),
+        *itertools.product((301,), (6,), (0.5,), (1.0, 1e12), (151,)),
+        (3000, 3, 0.9, 1e12, None),
     ],
 )
-def test_exact_miss_on_two_values_is_the_bound(n, epsilon, q, high, downward):
-    found, bound, one_more = total_miss(n, epsilon, downward, 1e-5, high, q=q)
+def test_exact_miss_on_two_values_is_the_bound(n, epsilon, q, high, rank, downward):
+    found, bound, one_more = total_miss(n, epsilon, downward, 1e-5, high, q=q, rank=rank)
     assert 0.95 * bound <= found <= bound + 1e-8
     assert 0.015 * (q == 0.9) <= bound <= 0.025 < one_more  # no rank is nearer
 
