@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 import traceback
-import warnings
 from functools import partial
 
 import dask
@@ -348,6 +347,7 @@ def test_a_stored_release_computes_nothing(tmp_path):
     assert budget["mae, week 47"].noise_interval()
 
 
+@pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.StoredReleaseWarning")
 @loop_over("is_known", [True, False])
 def test_collections_ask_by_their_totals(is_known, tmp_path):
     """Chunks have no order: weights in another order are one question, other weights or fewer records not."""
@@ -360,9 +360,7 @@ def test_collections_ask_by_their_totals(is_known, tmp_path):
             arrays = [one[one >= 0] for one in arrays]  # whose length is known when it is computed
         budget = PrivacyAccountant(1.0, path)
         settings = {"epsilon": 1.0, "accountant": budget, "spend_name": "x"}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", dp.exceptions.StoredReleaseWarning)
-            return dp.private_mae(*arrays[:2], sample_weight=arrays[2], **settings), budget.spent
+        return dp.private_mae(*arrays[:2], sample_weight=arrays[2], **settings), budget.spent
 
     first = ask(slice(None), weights, 20)
     assert ask(slice(None), weights[::-1].copy(), 17) == first
