@@ -1,18 +1,15 @@
 """Counts of several groups in one table tell of all records what one table of all records tells."""
 
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from helpers import loop_over
 
-from dp_metrics.metrics.labels.confusion import Confusion, ratio_cells
+from dp_metrics.metrics.labels.confusion import ratio_cells
 from dp_metrics.metrics.labels.layouts import Layout, matrix_layout, right_or_wrong, whole
 from dp_metrics.quantities.tables import NoisyCounts
-from dp_metrics.release.count_limits import NoisyRatio, noise_limits, ratio_limits
-from dp_metrics.release.released import PopulationQuestion
-from dp_metrics.release.result import ReleasedNumbers
+from dp_metrics.release.count_limits import NoisyRatio, noisy_ratio
 
 RATIOS = {
     "recall": lambda x: (x.right, x.missed),
@@ -66,29 +63,19 @@ def test_counts_of_a_matrix_are_exact_beyond_the_whole_numbers_of_floats(layout)
 
 
 @loop_over("ratio", RATIOS)
-def test_limits_of_all_groups_are_those_of_the_sums_of_their_counts(ratio):
+def test_a_ratio_of_all_groups_is_that_of_the_sums_of_their_counts(ratio):
     """Of two groups in one table, whose counts have the noise of sums of two."""
-
-    def formula(x):
-        a, b = (part[-1] for part in RATIOS[ratio](x))
-        return float(a / (a + b)) if a + b else 0.0
-
-    parts_of = lambda x: tuple(part[-1:] for part in RATIOS[ratio](x))  # noqa: E731
-    metric = Confusion(whole(2).in_groups(2), formula, None, lambda x: x.true, parts_of=parts_of)
+    own = ratio_cells(whole(2).in_groups(2), lambda x: tuple(part[-1:] for part in RATIOS[ratio](x)))
     counts = (9, 4, 3, 12, 8, 5, 2, 14)
-    noise = NoisyCounts(counts, ((8, Fraction(1)),), 8)
-    released = ReleasedNumbers([noise.noisy], None, None, Fraction(1), "replace_one")
-    result = SimpleNamespace(parts=(noise,), released=released)
     right = [0, 3] if ratio == "accuracy" else [3]
     wrong = {"recall": [2], "precision": [1]}.get(ratio, [1, 2])
     a, b = ([*side, *(place + 4 for place in side)] for side in (right, wrong))
-    sums = NoisyRatio(
+    wanted = NoisyRatio(
         sum(counts[at] for at in a), sum(counts[at] for at in b), (len(a), len(b)), (Fraction(1),) * 2,
         8 - len(a) - len(b), None, (2.0, 1.0) if ratio == "f1" else (1.0, 1.0),
     )  # fmt: skip
-    assert tuple(metric.limits(result, 0.1))[:2] == pytest.approx(noise_limits(sums, 0.05))
-    of_people = metric.population(result, PopulationQuestion(ratio, 0.9, is_sure=True))
-    assert tuple(of_people) == pytest.approx(ratio_limits(sums, 0.05))
+    ((of_a, of_b, weights),) = own
+    assert noisy_ratio(NoisyCounts(counts, ((8, Fraction(1)),), 8), of_a, of_b, None, weights) == wanted
 
 
 def test_records_are_counted_twice_within_a_group_only():
