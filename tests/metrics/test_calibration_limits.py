@@ -32,14 +32,12 @@ def drawn(task, n, seed):
     return (rng.random(n) < chance(score)).astype(int), score
 
 
-def curve_of(y, score, seed, **options):
-    options = {"epsilon": 1.0, "random_state": seed, **options}
-    return dp.with_result(dp.private_calibration_curve)(y, score, **options)
+def curve_of(y, score, seed, *, metric=dp.private_calibration_curve, **options):
+    return dp.with_result(metric)(y, score, **{"epsilon": 1.0, "random_state": seed, **options})
 
 
 def error_of(y, score, **options):
-    options = {"epsilon": 1.0, "random_state": seeded(), **options}
-    return dp.with_result(dp.private_expected_calibration_error)(y, score, **options)
+    return curve_of(y, score, seeded(), metric=dp.private_expected_calibration_error, **options)
 
 
 def places_of(score, bins):
