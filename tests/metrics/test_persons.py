@@ -123,7 +123,7 @@ def test_the_loss_of_a_person_is_the_mean_over_all_records():
     assert "accuracy of A" not in str(first)
 
 
-# ---- which records are kept, and how much noise there is
+# ---- which records are kept
 
 
 @loop_over("name", SEVERAL)
@@ -134,19 +134,6 @@ def test_a_release_is_that_of_the_kept_records(name):
     assert cut.n == kept.size
     # with one record of each a release is as if there were no persons
     np.testing.assert_equal(released(name, groups=PERSONS, max_records=1).value, released(name, one).value)
-
-
-def test_noise_and_its_limits_are_wider_by_the_records_of_a_person_but_not_where_each_counts_once():
-    for name, options in (("private_recall_score", {}), ("private_average_precision_score", {"bins": 8})):
-        several, alone = (released(name, **options, **one) for one in ({"groups": PERSONS}, {}))
-        rates = [{rate for _, rate in one.parts[0].rates} for one in (several, alone)]
-        assert rates[0] == {rate / 4 for rate in rates[1]}
-        assert 3.5 < several.parts[0].expected / alone.parts[0].expected < 4.5
-        widths = [np.ptp([*one.noise_interval()]) for one in (several, alone)]
-        assert 1.3 * widths[1] < widths[0] < 5 * widths[1]
-    once = released("private_recall_score", **EQUAL)
-    alone = released("private_recall_score")
-    assert once.parts[0].expected == pytest.approx(alone.parts[0].expected, rel=0.1)
 
 
 # ---- equal_groups: each person counts once, whatever the number of records
