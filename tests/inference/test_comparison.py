@@ -34,9 +34,7 @@ def test_every_loss_is_that_of_its_metric(key):
     b = valid(case, 100, seed=1)[1]
     public = {**case.options, **case.bounded, "loss": case.function, "epsilon": NO_NOISE}
     public |= {"labels": range(3)} if key == "log loss, 3 labels" else {}
-    cap = np.inf
-    if "max_loss" in public:  # which some losses exceed
-        cap = public["max_loss"] = case.limit / 16
+    cap = case.limit if "max_loss" in public else np.inf
     losses = [[case.exact_function(y[[i]], p[[i]]) for i in range(100)] for p in (a, b)]
     wins = private_compare(y, a, b, **public)
     means = private_compare(y, a, b, max_difference=0.25, **public)
@@ -45,6 +43,15 @@ def test_every_loss_is_that_of_its_metric(key):
     assert wins.noisy_decided == is_decided.sum() > 0
     assert wins.estimate == pytest.approx(np.sign(difference)[is_decided].sum() / 100)
     assert means.estimate == pytest.approx(np.clip(difference, -0.25, 0.25).mean(), abs=2e-6)
+
+
+def test_losses_are_compared_within_their_cap():
+    a, b = np.linspace(0, 1, 20), np.linspace(1, 0, 20) ** 0.5
+    capped = {"loss": "mean_absolute_percentage_error", "max_loss": 0.1}
+    found = private_compare(np.ones(20), 1 + a, 1 + b, **capped, epsilon=NO_NOISE)
+    of_a, of_b = (np.minimum(x, 0.1) for x in (a, b))
+    assert found.noisy_difference == np.sum(of_a < of_b) - np.sum(of_a > of_b)
+    assert found.noisy_decided == np.sum(of_a != of_b) < 20
 
 
 HOSTILE = {
