@@ -17,11 +17,10 @@ import dp_metrics as dp
 from dp_metrics.fairness.frame_query import Entry, FrameCell
 from dp_metrics.fairness.intervals import GroupLimits
 from dp_metrics.inputs.options import Relation
-from dp_metrics.metrics.labels.confusion import Confusion, ratio_cells
+from dp_metrics.metrics.labels.confusion import Confusion
 from dp_metrics.metrics.labels.layouts import right_or_wrong
 from dp_metrics.quantities.base import Output
 from dp_metrics.quantities.tables import TableNoise
-from dp_metrics.release.count_limits import noisy_ratio, ratio_limits
 from dp_metrics.release.released import PopulationQuestion
 from dp_metrics.release.result import ReleasedNumbers, Result
 
@@ -47,15 +46,6 @@ def counts_of(name, group):
         "accuracy": (right, true.size - right),
         "wrong": (true.size - right, right),
     }[name]
-
-
-def ratios_of(made):
-    """Return the noisy counts of each group of a frame of one metric that is one ratio."""
-    found = []
-    for one in results_of(made):
-        ((a, b, weights),) = ratio_cells(one.reading.layout, one.reading.parts_of)
-        found.append(noisy_ratio(one.parts[0], a, b, one.released.public_n, weights))
-    return found
 
 
 # ---- of each group -----------------------------------------------------------------------------------------
@@ -130,24 +120,6 @@ def test_without_noise_each_group_has_the_limits_of_its_counts(way):
                 assert tuple(interval) == pytest.approx((low, high), abs=0.006)
                 assert f"It rests on about {a + b:,} records." in interval.note
             assert alone[group].estimate == made.by_group[group]
-
-
-def results_of(made):
-    return [cell.result for cell in made._entries[""].groups.values()]
-
-
-def test_the_noise_is_that_of_the_table():
-    for metric, way, rate, rest, n in (
-        (dp.private_recall_score, {}, 0.5, 7, None),  # the number of records of a group is private
-        (dp.private_accuracy_score, {}, 0.5, 4, None),
-        (dp.private_recall_score, {"membership": "public"}, 0.5, 1, (BY == "c").sum()),
-        (dp.private_recall_score, {"neighboring": "add_or_remove_one"}, 1.0, None, None),
-    ):
-        ratio = ratios_of(frame(metric, **way))[2]
-        expected = (1, 1), (Fraction(rate), Fraction(rate)), rest, n
-        assert (ratio.cells, ratio.rates, ratio.rest, ratio.n) == expected
-        name = "recall" if metric is dp.private_recall_score else "accuracy"
-        assert abs(ratio.a - counts_of(name, "c")[0]) < 60
 
 
 SHARE = Confusion(right_or_wrong(), lambda x: float(x.right[0] / x.n) if x.n else 0.0, None, lambda x: x.true)
@@ -266,78 +238,72 @@ def test_groups_that_are_publicly_empty_and_metrics_without_limits_are_left_out(
 # ---- of gaps -----------------------------------------------------------------------------------------------
 
 
-def test_gaps_follow_from_the_limits_of_groups_at_parts_of_the_miss():
-    """Of counts, either limit misses with half of what both do; of other metrics perhaps with all of it."""
-    for metric, p, one_side in (
-        (dp.private_recall_score, PRED, 0.1),
-        (dp.private_brier_score_loss, PROBA, 0.05),
-        (dp.private_matthews_corrcoef, PRED, 0.05),
-    ):
-        made = frame(metric, p)
-
-        def limits(miss, results=results_of(made)):  # noqa: B008 - of this frame
-            return list(zip(*(one.noise_interval(1 - miss) for one in results), strict=True))
-
-        (low, high), (least, most), (lower, upper) = limits(one_side), limits(0.1 / 3), limits(0.1)
-        gap = made.noise_interval(of="difference", confidence=0.8)
-        assert tuple(gap) == pytest.approx((max(0, max(least) - min(most)), max(high) - min(low)))
-        pair = made.noise_interval(of=("a", "c"), confidence=0.8)
-        assert tuple(pair) == pytest.approx((lower[0] - upper[2], upper[0] - lower[2]))
-    of_people = made.population_interval(of="difference", confidence=0.8, sure=True)  # the last metric is MCC
-    each = made.population_interval(confidence=0.95, sure=True).values()
-    assert of_people.upper == pytest.approx(max(one.upper for one in each) - min(one.lower for one in each))
-
-
 UNLIKE = partial(frame, dp.private_recall_score, np.where(BY == "b", 0, PRED))
-
-
-def test_gaps_among_people_follow_from_the_limits_of_all_groups():
-    made = UNLIKE()
-    near, wide = (
-        np.array([ratio_limits(one, each) for one in ratios_of(made)]) for each in (0.1 / 4, 0.1 / 12)
+RECALL, BRIER, MCC = (
+    partial(frame, metric, p)
+    for metric, p in (
+        (dp.private_recall_score, PRED),
+        (dp.private_brier_score_loss, PROBA),
+        (dp.private_matthews_corrcoef, PRED),
     )
-    gap = made.population_interval(of="difference", confidence=0.9, sure=True)
-    lower = wide[:, 0].max() - wide[:, 1].min()
-    assert lower > 0.5
-    assert tuple(gap) == pytest.approx((lower, near[:, 1].max() - near[:, 0].min()))
-    ratio = made.population_interval(of="ratio", confidence=0.9)
-    upper = wide[:, 1].min() / wide[:, 0].max()
-    assert tuple(ratio) == pytest.approx((near[:, 0].min() / near[:, 1].max(), upper))
+)
+
+
+def ends_of(ask, miss):
+    """Return the lower and the upper limits of all groups, each interval of which misses so often."""
+    return np.transpose([tuple(one) for one in ask(confidence=1 - miss).values()])
+
+
+@loop_over(
+    ("make", "kind", "one_side"),
+    [
+        (RECALL, "noise_interval", 0.1),
+        (BRIER, "noise_interval", 0.05),
+        (MCC, "noise_interval", 0.05),
+        (MCC, "population_interval", 0.05),
+        (UNLIKE, "population_interval", 0.1),
+    ],
+)
+def test_gaps_follow_from_the_limits_of_groups_at_parts_of_the_miss(make, kind, one_side):
+    """Of counts, either limit misses with half of what both do; of other metrics perhaps with all of it."""
+    made = make()
+    ask = partial(getattr(made, kind), sure=True)
+    (low, high), (least, most), (lower, upper) = (ends_of(ask, miss) for miss in (one_side, 0.1 / 3, 0.1))
+    gap, ratio = (ask(of=of, confidence=0.8) for of in ("difference", "ratio"))
+    assert tuple(gap) == pytest.approx((max(0, max(least) - min(most)), max(high) - min(low)))
+    assert tuple(ratio) == pytest.approx((min(low) / max(high), min(1.0, min(most) / max(least))))
     assert (gap.estimate, ratio.estimate) == (made.difference(), made.ratio())
     # of two groups the gap has a sign, and all four limits hold
-    (low_b, high_b), (low_c, high_c) = near[1:]
-    signed = made.population_interval(of=("b", "c"), confidence=0.9, sure=True)
-    assert tuple(signed) == pytest.approx((low_b - high_c, high_b - low_c))
-    assert signed.upper < 0
-    assert signed.estimate == made.difference("b", "c")
-    swapped = made.population_interval(of=["c", "b"], confidence=0.9, sure=True)
-    assert tuple(swapped) == (-signed.upper, -signed.lower)
-    assert "'b' less that of 'c' among all people" in signed.about
+    pair, swapped = (ask(of=of, confidence=0.8) for of in (("b", "c"), ["c", "b"]))
+    assert tuple(pair) == pytest.approx((lower[1] - upper[2], upper[1] - lower[2]))
+    assert tuple(swapped) == (-pair.upper, -pair.lower)
+    assert pair.estimate == made.difference("b", "c")
+    if make is UNLIKE:
+        assert gap.lower > 0.5
+        assert "'b' less that of 'c' among all people" in pair.about
 
 
 def test_an_approximate_gap_adds_up_squares_and_says_so():
     made = UNLIKE()
     values = [made.by_group[group] for group in LABELS]
 
-    def mover(i, j, each):
-        (low_p, high_p), (low_q, high_q) = (ratio_limits(ratios_of(made)[at], each) for at in (i, j))
+    def mover(i, j, miss):
+        lower, upper = ends_of(made.population_interval, miss)
         p, q = values[i], values[j]
-        return p - q - np.hypot(p - low_p, high_q - q), p - q + np.hypot(high_p - p, q - low_q)
+        return (
+            p - q - np.hypot(p - lower[i], upper[j] - q),
+            p - q + np.hypot(upper[i] - p, q - lower[j]),
+        )
 
-    def hull(ends, of):
-        low, high = made.noise_interval(of=of, confidence=0.9)
-        return pytest.approx((min(ends[0], low), max(ends[1], high)))
-
-    gap = made.population_interval(of=("b", "c"), confidence=0.9)
-    assert tuple(gap) == hull(mover(1, 2, 0.05), ("b", "c"))
-    sure = made.population_interval(of=("b", "c"), confidence=0.9, sure=True)
-    assert sure.lower <= gap.lower < gap.upper <= sure.upper
-    largest = made.population_interval(of="difference", confidence=0.9)
     pairs = [*itertools.permutations(range(3), 2)]
-    ends = max(mover(*pair, 0.05 / 6)[0] for pair in pairs), max(mover(*pair, 0.05)[1] for pair in pairs)
-    assert tuple(largest) == hull(ends, "difference")
-    for interval, is_approximate in ((gap, True), (largest, True), (sure, False)):
-        assert interval.note.startswith("Approximate: ") == is_approximate
+    ends = max(mover(*pair, 0.1 / 6)[0] for pair in pairs), max(mover(*pair, 0.1)[1] for pair in pairs)
+    for of, (lower, upper) in ((("b", "c"), mover(1, 2, 0.1)), ("difference", ends)):
+        gap, sure = (made.population_interval(of=of, confidence=0.9, sure=one) for one in (False, True))
+        low, high = made.noise_interval(of=of, confidence=0.9)
+        assert tuple(gap) == pytest.approx((min(lower, low), max(upper, high)))
+        assert sure.lower <= gap.lower < gap.upper <= sure.upper
+        assert gap.note.startswith("Approximate: ")
+        assert not sure.note.startswith("Approximate: ")
 
 
 def test_groups_of_which_nothing_is_known_leave_the_gap_open():
