@@ -2,9 +2,7 @@
 
 import itertools
 import math
-import pickle
 import warnings
-from fractions import Fraction
 from functools import partial
 
 import frames
@@ -15,14 +13,12 @@ import pyarrow as pa
 import pytest
 from cases import each_way
 from frames import BY, LABELS, MAE, PRED, PROBA, N, Y
-from helpers import NoEntropy, frame_loss, kind_of, loop_over, seeded
+from helpers import frame_loss, kind_of, loop_over, seeded
 from matplotlib.figure import Figure
 from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics.metrics import METRICS
-from dp_metrics.release.query import made_of
-from dp_metrics.release.release import prepared_releases
 
 IN_FRAMES = [name for name, row in METRICS.items() if len(row.data) == 2]
 OF_LABELS = [name for name in IN_FRAMES if kind_of(METRICS[name]) == "confusion"]
@@ -98,34 +94,18 @@ def test_data_of_any_form_and_groups_without_records():
     assert 0 <= frame(dp.private_brier_score_loss, p=two, **adds).overall <= 1
 
 
-def test_the_spend_comes_before_the_draw_under_a_relation_of_its_own():
-    budget, recall = dp.PrivacyAccountant(1.0), dp.private_recall_score
-    with pytest.raises(NoEntropy.Drawn):
-        frame(recall, epsilon=0.25, accountant=budget, random_state=NoEntropy())
-    frame({"r": recall, "b": dp.private_accuracy_score}, epsilon=0.25, accountant=budget)
-    with pytest.raises(dp.PrivacyBudgetError):
-        frame(recall, epsilon=0.75, accountant=budget, random_state=NoEntropy())
-    spends = [(s.epsilon, s.spend_name, s.neighboring) for s in budget.history]
-    assert spends == [(0.25, "PrivateMetricFrame", "replace_one")] * 2
+def test_public_membership_is_a_relation_of_its_own_and_costs_once():
+    recall, budgets = dp.private_recall_score, [dp.PrivacyAccountant(1.0) for _ in range(2)]
+    two = {"r": recall, "b": dp.private_accuracy_score}
+    frame(two, epsilon=0.25, accountant=budgets[0])
     with pytest.raises(ValueError, match="kept under"):
-        frame(recall, epsilon=0.1, accountant=budget, membership="public")
-    public = dp.PrivacyAccountant(1.0)
-    made = frame(recall, epsilon=0.5, accountant=public, membership="public", spend_name="by race")
-    assert [(s.spend_name, s.neighboring) for s in public.history] == [
-        ("by race", "replace_one_within_groups")
-    ]
+        frame(recall, epsilon=0.1, accountant=budgets[0], membership="public")
+    made = frame(two, epsilon=0.5, accountant=budgets[1], membership="public", spend_name="by race")
     assert made.neighboring == "replace_one_within_groups"
-
-
-@each_way
-def test_group_sizes_are_noisy_unless_membership_is_public(way):
-    both = {"recall": dp.private_recall_score, "precision": dp.private_precision_score}
-    for metrics in (dp.private_recall_score, both):
-        many = (frame(metrics, epsilon=1.0, random_state=seeded(seed), **way) for seed in range(12))
-        drawn = [tuple(made.group_sizes.values()) for made in many]
-        assert (len({*drawn}) > 6) == (way.get("membership") != "public")
-        totals = {round(sum(sizes)) for sizes in drawn}
-        assert len(totals) > 4 if "neighboring" in way else totals == {N}
+    assert [[(s.epsilon, s.spend_name, s.neighboring) for s in one.history] for one in budgets] == [
+        [(0.25, "PrivateMetricFrame", "replace_one")],
+        [(0.5, "by race", "replace_one_within_groups")],
+    ]
 
 
 def test_public_sizes_of_groups_allow_what_private_ones_rule_out():
@@ -288,43 +268,6 @@ def test_the_exact_loss_of_a_frame_is_at_most_epsilon_and_attained(name, way):
     assert (0.15 if name == "losses" else 0.99) * 3.0 <= max(losses) <= 3.0 * (1 + 1e-12)
 
 
-def planned(metrics, by=BY, **way):
-    """Return the query of a frame."""
-    with prepared_releases() as seen:
-        frame(metrics, by=by, **way)
-    return seen[0][0]
-
-
-@each_way
-def test_what_one_record_can_change_costs_epsilon_altogether(way):
-    overall, *each = (share.part for share in planned(dp.private_mae, **way).shares)
-    assert overall == Fraction(1, 5)
-    # whoever is replaced may leave one group and enter another
-    assert set(each) == {Fraction(4, 5) if way else Fraction(2, 5)}
-
-
-@pytest.mark.gate
-@each_way
-# a rank needs a public number of records, top k a score of each label, and a deviance no prediction of 0
-@loop_over(
-    "name",
-    {*IN_FRAMES}
-    - {"private_median_absolute_error", "private_top_k_accuracy_score", "private_mean_poisson_deviance"},
-)
-def test_the_plan_of_a_frame_is_public(name, way):
-    """Records of one form have one query, where membership is public with the sizes of the groups."""
-    several = {
-        "one": partial(METRICS[name].function, **(METRICS[name].limit or {})),
-        "recall": dp.private_recall_score,
-        "accuracy": dp.private_accuracy_score,
-    }
-    query, same = planned(several, **way), planned(several, BY[::-1], **way)
-    other = planned(several, np.roll(LABELS, 1)[np.searchsorted(LABELS, BY)], **way)
-    assert made_of(query) == made_of(same) == made_of(pickle.loads(pickle.dumps(query)))
-    assert (made_of(query) == made_of(other)) == (way.get("membership") != "public")
-    assert made_of(query) != made_of(planned({**several, "recall": dp.private_precision_score}, **way))
-
-
 # ---- pictures ----------------------------------------------------------------------------------------------
 
 
@@ -347,13 +290,3 @@ def test_groups_are_drawn_with_the_limits_of_their_noise():
     # no bar of a group that is publicly empty
     of_one = {"by": ["a"] * N, "group_labels": ["a", "b"], "membership": "public"}
     assert len(frame(MAE, **of_one).plot(ax=Figure().subplots()).patches) == 1
-
-
-def test_the_labels_of_a_frame_know_the_positive_one():
-    y, pred, group = np.array([0, 0, 1, 1, 1] * 200), np.array([0, 1, 1, 1, 0] * 200), np.arange(1000) % 2
-    recall = partial(dp.private_recall_score, pos_label=0)
-    metrics = {"accuracy": "accuracy", "recall": recall, "f1": partial(dp.private_f1_score, pos_label=0)}
-    frame = dp.PrivateMetricFrame(
-        metrics=metrics, y_true=y, y_pred=pred, sensitive_features=group, group_labels=[0, 1], epsilon=1e9
-    )
-    assert frame.released_labels().recall_score() == pytest.approx(frame.overall["recall"]) == 0.5

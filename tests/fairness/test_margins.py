@@ -72,17 +72,6 @@ def test_limits_hold_what_is_true_and_are_nearer_than_those_of_crossed_groups(wa
     assert margin.population_interval("recall", of="difference").lower > 0  # women are served better
 
 
-@loop_over("way", WAYS)
-def test_the_value_is_that_of_the_sums_of_the_counts_as_they_were_drawn(way):
-    frame = crossed({"recall": dp.private_recall_score}, 0.05, random_state=seeded(), **WAYS[way])
-    of_sex = frame.margin(0)
-    for group in LABELS[0]:
-        cells = frame._entries["recall"].groups.items()
-        parts = [cell.result.parts[0].noisy for (sex, _), cell in cells if sex == group]
-        joined = of_sex._entries["recall"].groups[group].result.parts[0]
-        assert joined.noisy == tuple(number for part in parts for number in part)
-
-
 def test_the_noise_of_all_tables_joined_is_that_before_they_were_split():
     one, rate = Fraction(1), Fraction(1, 2)
     for cells, in_sum in ((((6, one),), 6), (((2, one), (2, one)), None)):
