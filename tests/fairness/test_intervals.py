@@ -122,6 +122,20 @@ def test_without_noise_each_group_has_the_limits_of_its_counts(way):
             assert alone[group].estimate == made.by_group[group]
 
 
+@loop_over(
+    ("metric", "way", "in_sum", "n"),
+    [
+        (dp.private_recall_score, {}, 9, None),  # the number of records of a group is private
+        (dp.private_accuracy_score, {}, 6, None),
+        (dp.private_recall_score, {"membership": "public"}, 3, (BY == "c").sum()),
+        (dp.private_recall_score, {"neighboring": "add_or_remove_one"}, None, None),
+    ],
+)
+def test_noise_that_adds_up_to_0_does_so_over_all_groups(metric, way, in_sum, n):
+    result = frame(metric, **way)._entries[""].groups["c"].result
+    assert (result.parts[0].in_sum, result.n) == (in_sum, n)
+
+
 SHARE = Confusion(right_or_wrong(), lambda x: float(x.right[0] / x.n) if x.n else 0.0, None, lambda x: x.true)
 OF_SHARE = Confusion(
     right_or_wrong(), SHARE.formula, None, SHARE.rests_on, parts_of=lambda x: (x.right, x.missed)

@@ -1,17 +1,14 @@
 """The frame by one of several features: sums of the counts that were released, and their limits."""
 
-from fractions import Fraction
 from functools import partial
 
 import frames
 import numpy as np
 import pytest
 from cases import WAYS
-from helpers import loop_over, seeded
+from helpers import seeded
 
 import dp_metrics as dp
-from dp_metrics.quantities.base import Output
-from dp_metrics.quantities.tables import TableNoise
 
 rng = np.random.default_rng(0)
 N = 3000
@@ -36,22 +33,6 @@ def crossed(metrics=METRICS, epsilon=3.0, **options):
     return frame_of(metrics, by=np.column_stack(FEATURES), group_labels=LABELS, epsilon=epsilon, **options)
 
 
-@loop_over("way", WAYS)
-@loop_over("feature", [0, 1])
-def test_without_noise_it_is_the_frame_of_that_feature(feature, way):
-    frame = crossed(epsilon=300.0, random_state=seeded(), **WAYS[way]).margin(feature)
-    of_one = {"by": FEATURES[feature], "group_labels": LABELS[feature], **WAYS[way]}
-    alone = frame_of(METRICS, epsilon=300.0, random_state=seeded(), **of_one)
-    assert [*frame.by_group] == LABELS[feature]
-    for group, values in alone.by_group.items():
-        assert frame.by_group[group] == pytest.approx(values)
-    assert frame.rests_on == alone.rests_on
-    assert frame.overall == pytest.approx(alone.overall)
-    assert frame.group_sizes == pytest.approx(alone.group_sizes)
-    assert (frame.neighboring, frame.membership) == (alone.neighboring, alone.membership)
-    assert frame.difference()["recall"] == pytest.approx(alone.difference()["recall"])
-
-
 @pytest.mark.gate
 @pytest.mark.parametrize("way", WAYS)
 def test_limits_hold_what_is_true_and_are_nearer_than_those_of_crossed_groups(way):
@@ -70,18 +51,6 @@ def test_limits_hold_what_is_true_and_are_nearer_than_those_of_crossed_groups(wa
                 assert upper - lower < narrow * max(widths)
     assert missed <= 1
     assert margin.population_interval("recall", of="difference").lower > 0  # women are served better
-
-
-def test_the_noise_of_all_tables_joined_is_that_before_they_were_split():
-    one, rate = Fraction(1), Fraction(1, 2)
-    for cells, in_sum in ((((6, one),), 6), (((2, one), (2, one)), None)):
-        whole = TableNoise(cells, rate, in_sum)
-        joined, output = whole.part(2).joined(2), Output((5, 3, 9, 1, 0, 2)[: whole.size], {})
-        assert (joined.size, joined.in_sum) == (whole.size, in_sum)
-        assert joined.told(output).limits(0.05).lower == pytest.approx(whole.told(output).limits(0.05).lower)
-    part = TableNoise(((6, one),), rate, 6).part(3)
-    assert (part.in_sum, part.joined(2).in_sum) == (6, 6)
-    assert TableNoise(((2, one),), rate, 2).joined(2).in_sum is None
 
 
 @pytest.mark.gate
