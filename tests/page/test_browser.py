@@ -3,33 +3,21 @@
 import base64
 import re
 
-import numpy as np
 import pytest
 from helpers import seeded
-
-import dp_metrics as dp
+from pages import page
 
 pytestmark = pytest.mark.gate
 WIDER = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
-def page_at(epsilon, random_state=None):
-    generator = np.random.default_rng(0)
-    n = 4000
-    ill = (generator.random(n) < 0.3).astype(int)
-    score = 1 / (1 + np.exp(-generator.normal(size=n) - 2 * ill + 1))
-    groups = ["women", "men", "a group with quite a long name, and <b>signs</b>", "$x$"]
-    return dp.private_evaluate(
-        ill, y_score=score, epsilon=epsilon, labels=[0, 1], baseline=generator.random(n),
-        sensitive_features=np.array(groups)[generator.integers(0, 4, n)], group_labels=groups,
-        random_state=random_state,
-    )  # fmt: skip
+GROUPS = ["women", "men", "a group with quite a long name, and <b>signs</b>", "$x$"]
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "evaluation.html"
-    page_at(3.0).to_html(path)
+    page("scores", 4000, groups=GROUPS, epsilon=3.0).to_html(path)
     return path
 
 
@@ -62,7 +50,7 @@ def test_page_in_a_browser(browser, file, width):
 def test_what_is_mostly_noise_fits_a_telephone_too(browser, tmp_path):
     """A dotted line says so, also at the far end of a table that scrolls."""
     path = tmp_path / "noise.html"
-    page_at(0.1, seeded()).to_html(path)
+    page("scores", 4000, groups=GROUPS, epsilon=0.1, random_state=seeded()).to_html(path)
     look_at(browser, path, 400)
     assert browser.find_elements("css selector", "td.noise:last-child .unsure")
     assert browser.execute_script(WIDER) <= 0

@@ -14,33 +14,12 @@ import jsonschema
 import numpy as np
 import pytest
 from helpers import loop_over
+from pages import page
 
 import dp_metrics as dp
 from dp_metrics.page.page import _template
 
-LABELS = ["<script>alert(1)</script>", "$m$ | `x`"]
 SCHEMA = json.loads(files("dp_metrics.page").joinpath("evaluation.schema.json").read_text(encoding="utf-8"))
-
-
-def page(kind="scores", n=3000, **options):
-    """Return a page about made data."""
-    generator = np.random.default_rng(0)
-    group = np.array(LABELS)[generator.integers(0, 2, n)]
-    options = {"epsilon": 2.0, "sensitive_features": group, "group_labels": LABELS, **options}
-    if kind == "targets":
-        y_true = generator.normal(size=n)
-        return dp.private_evaluate(y_true, y_true + generator.normal(size=n), task="regression", **options)
-    if kind == "labels":
-        y_true = generator.integers(0, 5, n)
-        y_pred = np.where(generator.random(n) < 0.7, y_true, generator.integers(0, 5, n))
-        return dp.private_evaluate(y_true, y_pred, labels=range(5), **options)
-    y_true = generator.random(n) < 0.3
-    y_score = 1 / (1 + np.exp(-generator.normal(size=n) - 2 * y_true + 1))
-    if kind == "names":  # text of users as labels
-        y_true = np.array(LABELS)[y_true.astype(int)]
-        return dp.private_evaluate(y_true, y_score=y_score, labels=LABELS, pos_label=LABELS[1], **options)
-    baseline = generator.random(n)
-    return dp.private_evaluate(y_true.astype(int), y_score=y_score, baseline=baseline, **options)
 
 
 KINDS = ["scores", "names", "labels", "targets"]
