@@ -1,5 +1,6 @@
 """A page about records of which several may be of one person, who is protected with all of them."""
 
+import itertools
 from fractions import Fraction
 from functools import partial
 from unittest import mock
@@ -88,16 +89,6 @@ def test_persons_of_one_record_are_records():
     assert same.header == page.header
 
 
-@loop_over("most", [1, 2, 3])
-def test_the_first_records_of_each_person_are_kept(most):
-    kept = np.array([np.sum(IDS[:at] == IDS[at]) < most for at in range(N)])
-    page = scored(groups=IDS, max_records=most, **BY_SEX, **SEEDED)
-    same = {name: value[kept] if len(value) == N else value for name, value in BY_SEX.items()}
-    alone = dp.private_evaluate(Y[kept], y_score=SCORE[kept], groups=IDS[kept], **same, **SEEDED)
-    assert values(page) == values(alone)
-    assert (page.n, page.most_records) == (kept.sum(), most)
-
-
 def test_each_record_has_a_part_of_epsilon_and_the_plan_knows():
     whole = scored(epsilon=3.0, dry_run=True)
     third = scored(epsilon=3.0, groups=IDS // 3, max_records=3, dry_run=True)
@@ -137,10 +128,7 @@ FLAT = np.full(N, 0.4)
     ],
 )
 def test_models_are_compared_on_persons(given, compared, loss):
-    most = 3
-    kept = np.array([np.sum(IDS[:at] == IDS[at]) < most for at in range(N)])
-    persons = np.unique(IDS[kept]).size
-    of_persons = {"groups": IDS, "max_records": most, **SEEDED}
+    persons, of_persons = np.unique(IDS).size, {"groups": IDS, "max_records": 3, **SEEDED}
     page = dp.private_evaluate(Y, **given, **of_persons, split={"comparison": 1})
     alone = dp.private_compare(Y, *compared, loss=loss, **of_persons)
     found = page.released["comparison"]
@@ -189,53 +177,58 @@ def test_no_range_of_records_speaks_of_all_people():
             ask()
 
 
-def test_numbers_of_persons_are_those_of_records_weighted_by_their_person():
-    once = {"groups": IDS, "equal_groups": True}
-    page = scored(epsilon=1e6, random_state=5, **once)
+ONCE = {"groups": IDS, "equal_groups": True}
+OF_LABELS = {
+    "accuracy": metrics.accuracy_score,
+    "recall": metrics.recall_score,
+    "precision": metrics.precision_score,
+    "f1": metrics.f1_score,
+}
+
+
+@pytest.fixture(scope="module")
+def grouped():
+    rule = "recall, each person once in each group >= 0.2"
+    return scored(epsilon=1e6, random_state=5, **BY_SEX, **ONCE, requirements=rule)
+
+
+def test_numbers_of_persons_are_those_of_records_weighted_by_their_person(grouped):
     weights, predicted = 1 / np.bincount(IDS)[IDS], SCORE >= 0.5
-    for name, exact in (
-        ("accuracy", metrics.accuracy_score),
-        ("recall", metrics.recall_score),
-        ("precision", metrics.precision_score),
-        ("f1", metrics.f1_score),
+    by_group = ["accuracy", "recall", "precision"]
+    for page, groups, names in (
+        (scored(epsilon=1e6, random_state=5, **ONCE), [None], OF_LABELS),
+        (grouped, [None], OF_LABELS),
+        (grouped, ["f", "m"], by_group),
     ):
-        assert page[f"{name}, each person once"].value == pytest.approx(
-            exact(Y, predicted, sample_weight=weights)
-        )
-        assert page[name].value == pytest.approx(exact(Y, predicted))
+        for group, name in itertools.product(groups, names):
+            some = slice(None) if group is None else group == SEX
+            within = "" if group is None else f" in {group!r}"
+            records = OF_LABELS[name](Y[some], predicted[some])
+            persons = OF_LABELS[name](Y[some], predicted[some], sample_weight=weights[some])
+            number = page[f"{name}, each person once{within}"]
+            assert page[name + within].value == pytest.approx(records)
+            assert number.value == pytest.approx(persons)
+            lower, upper = number.population_interval()
+            assert lower < persons < upper
 
 
-def test_groups_of_persons_speak_of_people_too():
-    rule, once = "recall, each person once in each group >= 0.2", {"groups": IDS, "equal_groups": True}
-    page = scored(epsilon=1e6, random_state=5, **BY_SEX, **once, requirements=rule)
-    weights, predicted = 1 / np.bincount(IDS)[IDS], SCORE >= 0.5
-    for group in BY_SEX["group_labels"]:
-        here, number = group == SEX, page[f"recall, each person once in {group!r}"]
-        exact = metrics.recall_score(Y[here], predicted[here], sample_weight=weights[here])
-        assert number.value == pytest.approx(exact)
-        assert number.release == "persons by group"
-        lower, upper = number.population_interval()
-        assert lower < exact < upper
-        exact = metrics.recall_score(Y[here], predicted[here])
-        assert page[f"recall in {group!r}"].value == pytest.approx(exact)
-    exact = metrics.recall_score(Y, predicted, sample_weight=weights)
-    assert page["recall, each person once"].value == pytest.approx(exact)
-    assert [*page.verdicts] == [f"recall, each person once in {group!r}" for group in "fm"]
-    assert page.verdicts.answer == "pass"
-    assert "is kept in 2 groups" in page.summary[1]
-    captions = [one.partition("<")[0] for one in page.to_html().split("<caption>")[1:]]
+def test_groups_of_persons_speak_of_people_too(grouped):
+    assert grouped["recall, each person once in 'f'"].release == "persons by group"
+    assert [*grouped.verdicts] == [f"recall, each person once in {group!r}" for group in "fm"]
+    assert grouped.verdicts.answer == "pass"
+    assert "is kept in 2 groups" in grouped.summary[1]
+    captions = [one.partition("<")[0] for one in grouped.to_html().split("<caption>")[1:]]
     assert [one for one in captions if one.startswith("By group")] == [
         "By group, with ranges of 95 %", "By group, each person once, with ranges of 95 %",
     ]  # fmt: skip
-    few = scored(epsilon=0.1, random_state=5, **BY_SEX, **once, dry_run=True)
+    few = scored(epsilon=0.1, random_state=5, **BY_SEX, **ONCE, dry_run=True)
     assert "persons" in few
     assert any("each person once, by group" in one.about for one in few.left_out)
 
 
-def test_numbers_of_persons_speak_of_people_and_are_stored_and_required():
-    once = {"groups": IDS, "max_records": 2, "equal_groups": True}
-    page = scored(epsilon=4.0, **once, requirements=["recall, each person once >= 0.2"])
+def test_numbers_of_persons_are_stored_and_required():
     name = "recall, each person once"
+    page = scored(epsilon=4.0, **ONCE, max_records=2, requirements=[f"{name} >= 0.2"])
     assert page.verdicts.answer == "pass"
     assert "among all people" in page[name].population_interval().about
     with pytest.raises(ValueError, match="one person each"):
@@ -248,4 +241,3 @@ def test_numbers_of_persons_speak_of_people_and_are_stored_and_required():
     again = type(page).from_json(page.to_json())
     assert again[name].population_interval() == page[name].population_interval()
     assert values(again) == values(page)
-    assert "each person once" in page.to_html()
