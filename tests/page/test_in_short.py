@@ -94,15 +94,14 @@ LACE = {"baseline": OTHER, "baseline_name": "LACE"}
 IN_PAIRS, PUBLIC = {"groups": np.arange(N) // 2}, {**BY_SEX, "membership": "public"}
 
 
-@loop_over("epsilon", [1e-9, 0.1, 1.0, 1.5, 3.0, 9.0])
 @loop_over(
-    ("options", "whose"),
+    ("epsilon", "options", "whose"),
     [
-        ({}, "whether your record or another one was used is"),
-        (PRIVATE_N, "whether your record was among the records is"),
-        (PUBLIC, "whether your record or another one of its group was used is"),
-        ({**PUBLIC, **IN_PAIRS}, "whether your records or other ones of their groups were used is"),
-        (IN_PAIRS, "whether your records or other ones were used is"),
+        *((epsilon, {}, "whether your record or another one was used is") for epsilon in (0.1, 1, 1.5, 3, 9)),
+        (1e-9, PRIVATE_N, "whether your record was among the records is"),
+        (1.0, PUBLIC, "whether your record or another one of its group was used is"),
+        (1.5, {**PUBLIC, **IN_PAIRS}, "whether your records or other ones of their groups were used is"),
+        (3.0, IN_PAIRS, "whether your records or other ones were used is"),
     ],
 )
 def test_the_promise_is_rounded_up_and_about_what_neighbours_are(epsilon, options, whose):
