@@ -107,13 +107,20 @@ def test_requirements_are_exit_codes(required, code, told, run):
     assert told in run(*OF_SCORES, "--epsilon", 2, *AS_JSON, "--require", *required, code=code).out
 
 
-def test_a_page_of_public_groups_promises_less_and_says_so(run):
+def test_a_page_of_public_groups_promises_less_and_says_so_and_is_stored_too(run):
     words = f"{PAGE} --y-true y --y-pred a --labels 0 1 --sensitive sex --group-labels f m x --epsilon 8"
     for membership, promised in (("private", "replace one"), ("public", "replace one within groups")):
-        shown = run(*words.split(), *AS_JSON, "--membership", membership).out
+        paid = ("--spend-name", "page", "--budget", f"{membership}.sqlite", "--total", 9)
+        asked = (*words.split(), *AS_JSON, "--membership", membership, *paid)
+        shown = run(*asked).out
         assert shown.startswith(f"private_evaluate (epsilon 8, 1,500 records, {promised}); ")
-        assert written().relation == promised.replace(" ", "_")
+        first = written()
+        assert first.relation == promised.replace(" ", "_")
         assert shown.count("(This group has no records.)") == (6 if membership == "public" else 0)
+        assert run(*asked).out == shown
+        again = written()
+        assert again.is_returned
+        assert repr([one.value for one in again.values()]) == repr([one.value for one in first.values()])
 
 
 @loop_over(
@@ -153,15 +160,3 @@ def test_a_refused_page_leaves_no_file_and_harms_none(refused):
     Path("kept.json").write_text("{}", encoding="utf-8")
     refused(*words, "kept.json")
     assert Path("kept.json").read_text(encoding="utf-8") == "{}"
-
-
-def test_a_stored_page_of_public_groups_is_returned(run):
-    words = f"{PAGE} {SCORES} --sensitive sex --group-labels f m --membership public --epsilon 1"
-    paid = ("--spend-name", "q", "--budget", "b.sqlite", "--total", 3)
-    pages = []
-    for _ in range(2):
-        run(*words.split(), *paid, *AS_JSON)
-        pages.append(written())
-    first, again = pages
-    assert again.is_returned
-    assert [one.value for one in again.values()] == [one.value for one in first.values()]

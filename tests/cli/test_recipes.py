@@ -159,7 +159,7 @@ def test_the_container_is_told_where_medperf_mounts_what_the_program_reads():
 
 @pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
 def test_a_folder_of_a_seeded_page_promises_nothing(tmp_path):
-    page = dp.private_evaluate(SICK.astype(int), y_score=RISK, epsilon=3.0, random_state=1)
+    page = dp.private_evaluate(SICK.astype(int), SICK.astype(int), labels=[0, 1], epsilon=3.0, random_state=1)
     page.to_folder(tmp_path / "seeded")
     about = (tmp_path / "seeded" / "README.txt").read_text()
     assert "NOT private" in about

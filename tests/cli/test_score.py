@@ -110,18 +110,6 @@ def file(request, people):
     return f"data.{request.param}"
 
 
-def test_the_numbers_of_groups_are_those_of_the_frame(file, people, same):
-    asked = ("score", file, *ACCURACY[2:], *BY_SEX, "--confidence", "0.9", "--interval", "people")
-    shown, frame = same(asked, lambda: dp.PrivateMetricFrame(
-        metrics="accuracy", y_true=people.y, y_pred=people.a, group_labels=["m", "f"], epsilon=1.0,
-        sensitive_features=people.sex,
-    ), confidence=0.9)  # fmt: skip
-    assert (shown["confidence"], "by_group" in shown) == (0.9, False)
-    limits = partial(frame.population_interval, confidence=0.9)
-    of_groups = [one["people"] for one in shown["numbers"] if one["group"] is not None]
-    assert of_groups == [list(one) for one in limits().values()]
-
-
 def test_what_is_printed_for_groups(file, run):
     asked = ("score", file, *ACCURACY[2:], *BY_SEX, "x")
     for more, kinds in (((), ["noise"]), (("--interval", "people", "--confidence", "0.9"), ["people"])):
