@@ -63,17 +63,13 @@ SHARE, HUNDREDTHS, WIDE = {}, {"times": 100}, {"is_share": False}
         (0.61, (0.6089, 0.6101), HUNDREDTHS, ("61.0", "60.8 to 61.1")),
         (0.05, (0.004, 0.1), {**HUNDREDTHS, "apart_from": 0.0}, ("5.0", "0.4 to 10.0")),
         (46_100, (42_200, math.inf), WIDE, ("46,000", "at least 42,000")),
-        (3.21, (2.9, math.inf), WIDE, ("3.2", "at least 2.9")),
         (3.21, (-math.inf, 3.5), WIDE, ("3.2", "at most 3.5")),
         (0.0, (0.0, 0.0), WIDE, ("0.000", "0.000 to 0.000")),
-        (0.0, (0.0, math.inf), WIDE, ("0.000", "at least 0.000")),
         (1e300, (9e299, 1.1e300), WIDE, ("1.0e+300", "9e+299 to 1.1e+300")),
         (5e-324, (0.0, 1e-320), WIDE, None),
         (2.0, (-math.inf, math.inf), WIDE, ("2", "no limit")),
         (17.3, (0.0, 900.0), WIDE, ("20", "0 to 900")),  # of 0 nobody would think of 17
         (-0.3, (-900.0, 900.0), WIDE, ("-0.3", "-900 to 900")),
-        (3.69, (0.0, 30.0), WIDE, ("4", "0 to 30")),
-        (26.0, (0.0, 4000.0), WIDE, ("30", "0 to 4,000")),
         # counts that hardly have noise are whole and have all digits
         (4503.0, (4503, 4503), {**WIDE, "least": 1}, ("4,503", "4,503 to 4,503")),
         (4503.0, (4503, 4504), {**WIDE, "least": 1}, ("4,503", "4,503 to 4,504")),
