@@ -169,7 +169,6 @@ PAGE = ("evaluate", "data.csv", "--y-true", "y", "--y-score", "p", "--labels", "
 NO_NUMBER, NOT_IN = "holds something that is no number", "a label that is not in"
 BAD_ROWS = [
     (MAE, f"1,{SECRET},x\n", f"column 'p' {NO_NUMBER}"),
-    (MAE, f"nan,1,{SECRET}\n", "column 'y': a value is missing"),
     (MAE, f"-nan,1,{SECRET}\n", "column 'y': a value is missing"),
     (MAE, f"1e999,1,{SECRET}\n", "contains infinity or a value too large"),
     (MAE, "\n", "column 'y': a value is missing"),
@@ -308,19 +307,19 @@ WELL_FORMED = (
 )
 
 
-@loop_over("block", [1, 2, 3, 7, 4096])
 @loop_over("begin", ["", "\ufeff"])
-def test_quotation_marks_stand_at_the_ends_of_a_cell_or_are_doubled(
-    block, begin, run, refused, budget, monkeypatch
-):
+def test_quotation_marks_stand_at_the_ends_of_a_cell_or_are_doubled(begin, run, refused, budget, monkeypatch):
     """Else one record's mark, moved to the front of its cell, would take the rows up to another's with it."""
     for rows in (*WELL_FORMED, *STRAY):
         text = begin + HEADER.replace("y", '"y"') + ROW * 5 + rows
         Path("data.csv").write_text(text, newline="", encoding="utf-8")
-        wrong = pytest.raises(Refusal, match="quotation marks") if rows in STRAY else contextlib.nullcontext()
-        with monkeypatch.context() as patch, wrong:
-            patch.setattr(files, "_CSV_BLOCK", block)
-            list(files._checked_blocks(Path("data.csv"), ","))
+        for block in (1, 2, 3, 7, 4096):
+            wrong = (
+                pytest.raises(Refusal, match="quotation marks") if rows in STRAY else contextlib.nullcontext()
+            )
+            with monkeypatch.context() as patch, wrong:
+                patch.setattr(files, "_CSV_BLOCK", block)
+                list(files._checked_blocks(Path("data.csv"), ","))
         if rows in STRAY:
             assert re.search("quotation marks within a cell|can't be read", refused(*MAE, *BUDGET)), rows
         else:
