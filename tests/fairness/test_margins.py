@@ -1,5 +1,6 @@
 """The frame by one of several features: sums of the counts that were released, and their limits."""
 
+from fractions import Fraction
 from functools import partial
 
 import frames
@@ -9,6 +10,8 @@ from cases import WAYS
 from helpers import seeded
 
 import dp_metrics as dp
+from dp_metrics.quantities.base import Output
+from dp_metrics.quantities.tables import TableNoise
 
 rng = np.random.default_rng(0)
 N = 3000
@@ -51,6 +54,18 @@ def test_limits_hold_what_is_true_and_are_nearer_than_those_of_crossed_groups(wa
                 assert upper - lower < narrow * max(widths)
     assert missed <= 1
     assert margin.population_interval("recall", of="difference").lower > 0  # women are served better
+
+
+def test_the_noise_of_all_tables_joined_is_that_before_they_were_split():
+    one, rate = Fraction(1), Fraction(1, 2)
+    for cells, in_sum in ((((6, one),), 6), (((2, one), (2, one)), None)):
+        whole = TableNoise(cells, rate, in_sum)
+        joined, output = whole.part(2).joined(2), Output((5, 3, 9, 1, 0, 2)[: whole.size], {})
+        assert (joined.size, joined.in_sum) == (whole.size, in_sum)
+        assert joined.told(output).limits(0.05).lower == pytest.approx(whole.told(output).limits(0.05).lower)
+    part = TableNoise(((6, one),), rate, 6).part(3)
+    assert (part.in_sum, part.joined(2).in_sum) == (6, 6)
+    assert TableNoise(((2, one),), rate, 2).joined(2).in_sum is None
 
 
 @pytest.mark.gate
