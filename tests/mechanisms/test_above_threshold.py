@@ -98,22 +98,6 @@ def test_the_paper_preset_is_that_of_the_paper():
         assert law.quantile(1.0) == pytest.approx(unit * math.expm1(50_000 * math.log(1.005)))
 
 
-def test_the_default_candidates_and_the_number_of_ranks_are_those_of_the_specification():
-    grid = AboveThreshold().output_distribution(EXAMPLES["mean"], 1.0).grid
-    np.testing.assert_allclose(grid.points(np.arange(5)), 1e-3 * (1.02 ** np.arange(5) - 1), rtol=1e-12)
-    assert grid.points(np.array([grid.last])) == MAX
-    for mechanism, listed in (
-        (AboveThreshold(), 1 + math.ceil(math.log(1e6 + 1) / math.log(1.02))),
-        (AboveThreshold(spacing="even"), 10_000),
-    ):
-        for monotonic, eps2 in ((True, 0.3 / 3), (False, 0.3 / 4)):
-            public = {"monotonic": monotonic, "output_range": (0.0, 1000.0)}
-            ranks = mechanism.count_ranks(0.3, n=10**6, **public)
-            assert ranks == math.ceil(math.log(1e3 * listed) / eps2)
-            assert mechanism.count_ranks(0.3, n=5, **public) == 5
-            assert AboveThreshold.paper().count_ranks(0.3, n=10**6, **public) == 100
-
-
 def test_the_cost_does_not_grow_with_the_number_of_candidates():
     for beta in (1.02, 1 + 1e-9):
         entropy = Words([], filling=2**63)

@@ -283,21 +283,3 @@ def test_what_is_possible_under_one_data_set_is_possible_under_its_neighbour_tho
         law = mechanism.output_distribution(bounds, epsilon)
         assert law.cdf(bounds.output_range[1]) == 1
         assert law.quantile(1.0) <= bounds.output_range[1]
-
-
-def test_the_default_grid_and_the_number_of_ranks_are_those_of_the_specification():
-    for name, epsilon in (("mean", 1.0), ("variance", 0.4), ("bounded variance", 2.0)):
-        bounds = EXAMPLES[name]
-        grid = Hazard().output_distribution(bounds, epsilon).grid
-        limit = bounds.output_range[1]
-        assert grid.scale == min(1e-6, 1e-9 * limit)
-        resolution = 1 / (bounds.n * epsilon / power_of(bounds) / 10 + 2.5)
-        assert grid.step * 256 == pytest.approx(resolution, rel=1e-14)
-        assert grid.limit == limit
-    for epsilon, n, monotonic in ((1.0, 1000, True), (0.1, 100_000, False), (3.0, 10**6, True)):
-        public = {"monotonic": monotonic, "output_range": (0.0, MAX)}
-        eps2 = epsilon / (4 if monotonic else 5)
-        resolution = 1 / (n * eps2 / 10 + 2.5)
-        ranks = Hazard().count_ranks(epsilon, n=n, **public)
-        assert ranks == math.ceil(math.log(1e4 / resolution) / eps2)
-        assert Hazard().count_ranks(epsilon, n=7, **public) == 7

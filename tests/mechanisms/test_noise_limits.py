@@ -71,15 +71,11 @@ def misses_of(law, value, limits_of: Callable[[float], Limits]) -> tuple[float, 
     return 1.0 - float(cdf[0]), float(cdf[1])
 
 
-@pytest.mark.parametrize(
-    ("monotonic", "expected"),
-    [(True, [364, 458, 577, 987, 2125]), (False, [375, 472, 595, 1016, 2189])],
-)
-def test_so_many_outputs_lie_between_a_release_and_its_lower_limit(monotonic, expected):
+@pytest.mark.parametrize("monotonic", [True, False])
+def test_as_many_outputs_lie_between_a_release_and_its_lower_limit_as_need_be(monotonic):
     bounds = BoundsFacts(output_range=(0.0, 1.0), monotonic=monotonic, n=10).widest()
     law = Hazard(resolution=0.1).output_distribution(bounds, 1)
-    assert [cells_above(law, miss) for miss in (0.2, 0.1, 0.05, 0.01, 0.001)] == expected
-    for miss in (0.7, 0.5, 0.05, 1e-6):  # on either side of the peak of the density
+    for miss in (0.7, 0.5, 0.2, 0.1, 0.05, 0.01, 1e-3, 1e-6):  # on either side of the peak of the density
         j = cells_above(law, miss)
         h = [1 - reached(z, law) for z in (j, j - 1)]
         assert h[0] <= miss * (1 + 1e-12)

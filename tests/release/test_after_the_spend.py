@@ -142,23 +142,6 @@ def test_no_width_of_the_bounds_and_no_epsilon_raises_after_the_spend(mechanism,
     assert released > 20 or (mechanism, neighboring) == ("laplace", "add_or_remove_one")
 
 
-def test_each_setting_of_a_mechanism_is_tried_before_its_first_spend():
-    class Picky(Hazard):
-        """A mechanism that fails for large epsilons only."""
-
-        def output_distribution(self, output_bounds, epsilon):
-            if epsilon > 1:
-                raise ValueError("too large")
-            return super().output_distribution(output_bounds, epsilon)
-
-    data, accountant = ([0.0, 1.0], [0.0, 0.0]), dp.PrivacyAccountant(10)
-    options = {"mechanism": Picky(), "accountant": accountant}
-    dp.private_mae(*data, epsilon=1.0, **options)
-    with pytest.raises(ValueError, match="too large"):
-        dp.private_mae(*data, epsilon=2.0, **options)
-    assert accountant.spent == 1.0
-
-
 class Interrupted(Entropy):
     """Entropy that fails."""
 
@@ -206,26 +189,23 @@ def test_an_epsilon_above_10_is_hardly_private_and_the_warning_comes_before_the_
         assert budget.spent == 20.5
 
 
-class OfFew(Hazard):
-    """A rule of somebody else, whose law cannot be made for many records."""
+class Picky(Hazard):
+    """A rule of somebody else, whose law cannot be made for many records, or for much epsilon."""
 
     def output_distribution(self, output_bounds, epsilon):
-        if output_bounds.n is not None and output_bounds.n > 10:
-            raise RuntimeError("there are many records")
+        if epsilon > 1 or (output_bounds.n or 0) > 10:
+            raise RuntimeError("too large")
         return super().output_distribution(output_bounds, epsilon)
 
 
-def test_a_law_that_a_noisy_count_may_not_have_is_refused_before_the_spend():
-    few = np.array([0.5, 1.0, 2.0])
-    assert attempt(dp.private_mean_loss, few, epsilon=1.0, mechanism=OfFew())
-    assert not attempt(
-        dp.private_mean_loss, few, epsilon=1.0, mechanism=OfFew(), neighboring="add_or_remove_one"
-    )
+def test_a_law_that_cannot_be_made_is_refused_before_the_spend(monkeypatch):
+    ask = partial(attempt, dp.private_mean_loss, np.array([0.5, 1.0, 2.0]), mechanism=Picky())
+    assert ask(epsilon=1.0)
+    assert not ask(epsilon=2.0)  # each setting is tried before its first spend
+    assert not ask(epsilon=1.0, neighboring="add_or_remove_one")  # a noisy count may be large
 
-
-def test_the_law_of_a_drawn_scale_is_made_before_the_spend(monkeypatch):
     def fails(*arguments):
         raise RuntimeError("no law")
 
     monkeypatch.setattr("dp_metrics.mechanisms.adaptive.hazard_law", fails)
-    assert not attempt(dp.private_mse, *targets(1000), epsilon=1.0)
+    assert not attempt(dp.private_mse, *targets(1000), epsilon=1.0)  # which a drawn scale may need

@@ -131,10 +131,11 @@ def test_a_new_process_needs_the_budget_only(path):
     assert shown.strip() == repr([repr(dp.PrivacyAccountant(4, path)[name]) for name in names]), said
 
 
-def test_types_that_are_stored_are_those_of_the_table():
-    for place in stored.STORED_TYPES.values():
-        kind = resolve_name(place)
-        assert f"{kind.__module__}:{kind.__name__}" == place
+@pytest.mark.parametrize("place", stored.STORED_TYPES.values())
+def test_a_stored_type_is_that_of_the_table_and_what_is_annotated_in_it_are_its_fields(place):
+    kind = resolve_name(place)
+    assert f"{kind.__module__}:{kind.__name__}" == place
+    assert [*kind.__annotations__] == [*signature(kind).parameters]
 
 
 def test_what_cannot_be_written_has_its_value_or_a_short_form(path):
@@ -494,12 +495,6 @@ def test_a_field_of_another_type_is_found_when_it_is_read(path):
     for place in of_fields:
         with pytest.raises(ValueError, match="damaged"):
             stored.restored(kept.question, json.dumps(changed(tree, place, "x")))
-
-
-@pytest.mark.parametrize("place", stored.STORED_TYPES.values())
-def test_what_is_annotated_in_a_stored_type_are_its_fields(place):
-    kind = resolve_name(place)
-    assert [*kind.__annotations__] == [*signature(kind).parameters]
 
 
 def test_public_values_come_back_as_they_were_and_no_others_are_written_or_read():

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import MAX, aggregate_of, distances_of, loop_over
+from helpers import MAX, aggregate_of, distances_of, loop_over, variance
 from hypothesis import given, strategies as st
 
 from dp_metrics.sensitivity import variance_windows
@@ -27,14 +27,9 @@ WIDTHS = (
 
 def by_hand(values, width):
     """Return the least cost over all windows of sorted values, each value outside costing the square."""
-    exact, square = sorted(map(Fraction, values)), Fraction(width) ** 2
-    sums = list(itertools.accumulate(exact, initial=Fraction(0)))
-    squares = list(itertools.accumulate([v * v for v in exact], initial=Fraction(0)))
-    n = len(exact)
-    return min(
-        squares[j] - squares[i] - (sums[j] - sums[i]) ** 2 / (j - i) + (n - j + i) * square
-        for i, j in itertools.combinations(range(n + 1), 2)
-    )
+    ordered, n = sorted(values), len(values)
+    windows = [ordered[i:j] for i, j in itertools.combinations(range(n + 1), 2)]
+    return min(len(w) * variance(w) + (n - len(w)) * Fraction(width) ** 2 for w in windows)
 
 
 def aggregated(x, capacity):
