@@ -1,4 +1,4 @@
-"""The adaptive mechanism: its coin, its two stages, and the warning of noise."""
+"""The adaptive mechanism: its coin and its two stages."""
 
 import math
 from fractions import Fraction
@@ -102,33 +102,6 @@ def test_a_variance_is_clipped_at_a_tenth_more_than_the_square_but_never_above_t
     assert float(law.clipped(width)[1]) == width**2
     free = variance_query(x).prepare(ALWAYS).law()
     assert float(free.clipped(50.0)[1]) == pytest.approx(1.1 * 50.0**2, rel=1e-12)
-
-
-# The warning about releases that are mostly noise
-
-
-@pytest.mark.filterwarnings("error")
-def test_few_records_at_a_small_epsilon_warn_before_the_spend_and_many_do_not():
-    budget, by_geometric = dp.PrivacyAccountant(1.0), {"bounds": (0, 1), "mechanism": "geometric"}
-    for match, metric, size, options in (
-        ("n \\* epsilon is 49", dp.private_mse, 49, {}),
-        ("is 40", dp.private_mse, (80, 2), {"multioutput": "raw_values"}),  # epsilon is halved
-        ("is 20", dp.private_mae, 80, {"groups": np.arange(80) // 4}),  # 20 people
-        ("of its public range", dp.private_mse, 10, by_geometric),
-        (None, dp.private_mse, 50, {}),
-        (None, dp.private_mse, 3, PRIVATE_N),  # n is private
-        (None, dp.private_mse, 11, by_geometric),
-    ):
-        ask = partial(metric, np.zeros(size), np.ones(size), epsilon=1.0, **options)
-        if match is None:
-            ask()
-            continue
-        with pytest.raises(dp.exceptions.NoisyReleaseWarning, match=match):
-            ask(accountant=budget)
-    with pytest.raises(dp.exceptions.NoisyReleaseWarning, match=r"is 99.*Below 100"):
-        dp.private_variance(np.arange(99.0), epsilon=1.0, accountant=budget)
-    dp.private_variance(np.arange(100.0), epsilon=1.0)
-    assert budget.spent == 0.0
 
 
 def test_a_clipped_sum_is_rounded_to_the_lattice_once():

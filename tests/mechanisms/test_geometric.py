@@ -13,26 +13,18 @@ from hypothesis import given, strategies as st
 
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
-from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Geometric, geometric
 from dp_metrics.mechanisms._laws import Staircase
 from dp_metrics.mechanisms.geometric import SpreadLaw, noise_cells
-from dp_metrics.quantities.base import get_mechanism
 from dp_metrics.sensitivity.output_bounds import FINENESS
-
-
-def _law(metric_query, epsilon=1.0):
-    mechanism = get_mechanism("geometric")
-    return mechanism.output_distribution(
-        metric_query.output_bounds(mechanism, epsilon, relation=Relation.REPLACE_ONE), epsilon
-    )
 
 
 def test_rounding_to_the_lattice_costs_one_step_more_and_no_epsilon():
     # a lattice of 1.1 million steps has no whole number of them in the sensitivity, 10/11 of the range
     weights, worst = np.array([1.0, 0.1]), Fraction(0)
     for other in np.linspace(0, 1, 40):
-        a, b = (_law(loss_query(np.array([x, other]), 1.0, weights)) for x in (0.0, 1.0))
+        queries = (loss_query(np.array([x, other]), 1.0, weights) for x in (0.0, 1.0))
+        a, b = (Geometric().output_distribution(one.output_bounds(Geometric()), 1.0) for one in queries)
         worst = max(worst, Fraction(abs(a.centre - b.centre), a.added.steps))
     assert worst == 1
 

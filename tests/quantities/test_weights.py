@@ -36,7 +36,7 @@ def products(weights, values):
 @loop_over("weights", [(0.1, 0.2, 0.3, 3.3), (0, 1, 0, 1e16), (5e-324, 1, 1e308, MAX)])
 @loop_over("cap", [0.7, 1e308])
 def test_bounds_of_weighted_losses_are_exact(weights, cap):
-    for losses in itertools.product((0.0, 0.1, 0.7, cap), repeat=4):
+    for losses in itertools.product((0.0, 0.1, cap), repeat=4):
         bounds = weighted_bounds(losses, weights, cap)
         terms, limits = products(weights, np.clip(losses, 0, cap)), products(weights, [cap] * 4)
         assert_extremes(bounds, terms, limits, sum(map(Fraction, weights)))

@@ -52,23 +52,44 @@ def test_tables_and_shares_warn_before_the_spend_and_not_in_ordinary_use(name, a
     case(*valid(case, 5), epsilon=0.01, **PRIVATE_N)  # nothing public tells the number of records
 
 
-def test_the_threshold_is_a_tenth_of_the_range_of_a_share(as_errors):
+def of_outputs(y, pred, **settings):
+    return dp.private_mse(
+        *(np.stack([x, x], axis=1) for x in (y, pred)), multioutput="raw_values", **settings
+    )
+
+
+def of_persons(y, pred, **settings):
+    return dp.private_mae(y, pred, groups=np.arange(len(y)) // 4, **settings)
+
+
+def of_values(y, values, **settings):
+    return dp.private_variance(values, **settings)
+
+
+def test_so_few_records_are_warned_of_before_the_spend_and_more_are_not(as_errors):
     y, pred, score = binary(1000)
-    by_laplace = functools.partial(dp.private_mae, bounds=(0, 1), mechanism="laplace")
-    for function, values, few in (
-        # noise of size 1 / sinh(1), 0.85, on a share of n records
-        (dp.private_accuracy_score, pred, 8),
+    bounded = functools.partial(dp.private_mae, bounds=(0, 1))
+    for words, few, enough, function, values in (
+        # noise of size 1 / sinh(1), 0.85, on a share of n records, of which a tenth of the range is much
+        ("mostly noise", 8, 10, dp.private_accuracy_score, pred),
         # 1.92 on each of four counts, of which two hold n / 2 records on average
-        (dp.private_confusion_matrix, pred, 38),
-        (functools.partial(dp.private_roc_curve, bins=8), score, 153),
+        ("mostly noise", 38, 40, dp.private_confusion_matrix, pred),
+        ("mostly noise", 153, 155, functools.partial(dp.private_roc_curve, bins=8), score),
         # the error of calibration moves by 2 / n
-        (dp.private_expected_calibration_error, score, 19),
+        ("mostly noise", 19, 21, dp.private_expected_calibration_error, score),
         # nothing else tells how many records there are
-        (by_laplace, pred, 9),
+        ("mostly noise", 9, 11, functools.partial(bounded, mechanism="laplace"), pred),
+        ("of its public range", 10, 11, functools.partial(bounded, mechanism="geometric"), pred),
+        # where the size of the noise is drawn, what counts is the number times epsilon
+        (r"n \* epsilon is 49", 49, 50, dp.private_mse, pred),
+        (r"is 99.*Below 100", 99, 100, of_values, score),
+        ("is 40", 80, 100, of_outputs, pred),  # epsilon is halved
+        ("is 20", 80, 200, of_persons, pred),  # 20 people
     ):
-        with pytest.raises(dp.exceptions.NoisyReleaseWarning):
-            function(y[:few], values[:few], epsilon=1.0)
-        function(y[: few + 2], values[: few + 2], epsilon=1.0)
+        with pytest.raises(dp.exceptions.NoisyReleaseWarning, match=words):
+            function(y[:few], values[:few], epsilon=1.0, accountant=as_errors)
+        function(y[:enough], values[:enough], epsilon=1.0)
+    assert as_errors.spent == 0
 
 
 FRAMED = (dp.private_recall_score, dp.private_accuracy_score, dp.private_roc_auc_score, dp.private_mae)

@@ -102,20 +102,15 @@ def confusion(y_true, y_pred, **settings):
     return with_result(summary.release)(**settings)
 
 
-def scores(y_true, y_score, **settings):
-    summary = dp.Summary("roc_curve").update(y_true, y_score)
-    return with_result(summary.release)(**settings)
-
-
 def losses(y_true, y_pred, **settings):
     summary = dp.Summary(dp.private_mae, bounds=(0, 1)).update(y_true.astype(float), y_pred)
     return with_result(summary.release)(**settings)
 
 
-def log_losses(y_true, y_score, labels=None, max_loss=None, **settings):
+def log_losses(y_true, y_score, **asked):
     thirds = np.column_stack([1 - y_score, y_score / 2, y_score / 2]).astype(np.float32)
-    summary = dp.Summary(dp.private_log_loss, labels=labels, max_loss=max_loss)
-    return with_result(summary.update(y_true, thirds).release)(**settings)
+    summary = dp.Summary(dp.private_log_loss, **{name: asked.pop(name) for name in OF_THREE})
+    return with_result(summary.update(y_true, thirds).release)(**asked)
 
 
 def best(y_true, a, b, **arguments):
@@ -148,11 +143,8 @@ OF_THREE_LABELS = {
 
 DOORS = {
     "report": Door(dp.private_classification_report, LABELS, {}, (), BOTH),
-    "curve": Door(with_result(dp.private_roc_curve), SCORED, {}, (), BOTH),
     "confusion summary": Door(confusion, LABELS, {}, (), BOTH, True),
-    "score summary": Door(scores, SCORED, {}, (), BOTH, True),
     "loss summary": Door(losses, MAE, {}, (), BOTH, True),
-    "wide summary": Door(log_losses, SCORED, reads_before=True),
     "wide summary of labels": Door(log_losses, SCORED, OF_THREE, (), BOTH, True),
     "mean interval": Door(dp.private_mean_interval, {"losses": SCORE}, {"max_loss": 1.0}),
     "capped mean interval": Door(dp.private_mean_interval, {"losses": SCORE}, {"cap": "private"}),
@@ -170,9 +162,8 @@ DOORS = {
         with_result(dp.private_recall_score), LABELS, {"equal_groups": True, **KEPT}, ("groups",)
     ),
     "page of persons": Door(page, SCORED, {"labels": [0, 1], **KEPT}, ("groups",)),
-    "page": Door(page, {**SCORED, **GROUPED}, {"labels": [0, 1], **IN_GROUPS}),
     "public page": Door(page, SCORED, {"labels": [0, 1], **IN_GROUPS, "membership": "public"}, IN_TWO),
-    "page, compared": Door(
+    "page": Door(
         page, {**SCORED, "baseline": 1 - SCORE, **GROUPED}, {"labels": [0, 1], **IN_GROUPS}, (), BOTH
     ),
     "page, words": Door(page, SCORED, {"threshold": 0.3, "title": "Stays <of>", "unit_name": ("a", "b")}),
@@ -188,9 +179,9 @@ DOORS = {
     ),
     "page of targets": Door(page, {**TARGETS, **GROUPED}, {**REGRESSION, **IN_GROUPS}, (), BOTH),
     "public page of targets": Door(
-        page, TARGETS, {**REGRESSION, **IN_GROUPS, "membership": "public"}, IN_TWO
+        page, TARGETS,
+        {**REGRESSION, **IN_GROUPS, "membership": "public", "bounds": (0, 1), "split": {"errors": 1}}, IN_TWO,
     ),
-    "page of bounded targets": Door(page, TARGETS, {**REGRESSION, "bounds": (0, 1), "split": {"errors": 1}}),
 }  # fmt: skip
 
 
