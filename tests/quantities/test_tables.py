@@ -21,16 +21,9 @@ from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.options import Relation
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics.labels.layouts import Counts, Layout, Ratio
-from dp_metrics.quantities import tables as count_table
+from dp_metrics.quantities import tables
 from dp_metrics.quantities.base import Totals
-from dp_metrics.quantities.tables import (
-    TableLaw,
-    TableNoise,
-    TableOf,
-    columns_for,
-    noisy_total,
-    plausible_counts,
-)
+from dp_metrics.quantities.tables import TableLaw, TableNoise, TableOf
 
 
 def law_of(counts, cells, is_partition, epsilon=Fraction(1), relation=Relation.REPLACE_ONE):
@@ -53,7 +46,7 @@ def test_as_many_records_are_missed_as_are_wrong_which_makes_mean_recalls_more_a
     layout, errors = Layout(("right", "missed", "wrong"), 10), []
     exact, n = layout.of(matrix), int(matrix.sum())
     for z in np.rint(rng.laplace(scale=np.repeat([2.0, 4.0], [10, 20]), size=(500, 30))):
-        noisy = plausible_counts(exact + z, layout.cells, n).reshape(3, 10)
+        noisy = tables.plausible_counts(exact + z, layout.cells, n).reshape(3, 10)
         as_they_are = Counts(right=noisy[0], missed=noisy[1], wrong=noisy[2], n=n)
         recalls = [Ratio("recall")(c) for c in (layout.counts(exact + z, n), as_they_are)]
         errors.append(np.abs(np.array(recalls) - 0.91))
@@ -84,7 +77,7 @@ def noise_of_parts(law, parts):
 
 
 def test_whole_numbers_have_noise_of_their_sensitivity_and_none_where_records_are_added():
-    numbers = count_table.integers_of(lambda records: records.arrays[0], 2, 5)
+    numbers = tables.integers_of(lambda records: records.arrays[0], 2, 5)
     noise = numbers.noise(Geometric(), Totals.of(7), Fraction(1, 2))
     assert noise.rates == ((2, Fraction(1, 10)),)
     assert noise.in_sum is None
@@ -126,7 +119,7 @@ def test_plausible_counts_are_the_nearest_that_can_be(noisy, n, weight):
     size = len(noisy)
     cells = ((1, Fraction(1)), (size - 1, weight))
     w = np.array([1.0] + [float(weight)] * (size - 1))
-    x = plausible_counts(noisy, cells, n)
+    x = tables.plausible_counts(noisy, cells, n)
     assert (x >= 0).all()
     assert w @ x == pytest.approx(n, rel=1e-12)
     # the optimum: what is left at 0 would have to fall, and all others moved by one weighted amount
@@ -135,20 +128,20 @@ def test_plausible_counts_are_the_nearest_that_can_be(noisy, n, weight):
     assert np.ptp(moved[kept]) == pytest.approx(0, abs=1e-9)
     assert (moved[~kept] <= moved[kept].max() + 1e-9).all()
     if size > 4:  # where n is private, the sum is the noisy one
-        expected = plausible_counts(noisy, cells, max(round(w @ np.array(noisy)), 0))
+        expected = tables.plausible_counts(noisy, cells, max(round(w @ np.array(noisy)), 0))
     else:
         expected = np.maximum(noisy, 0)
-    np.testing.assert_array_equal(plausible_counts(noisy, cells, None), expected)
+    np.testing.assert_array_equal(tables.plausible_counts(noisy, cells, None), expected)
 
 
 def test_plausible_counts_of_no_record_and_of_any_size():
     cells = ((3, Fraction(1)),)
-    np.testing.assert_array_equal(plausible_counts([5, -3, 0], cells, 0), np.zeros(3))
+    np.testing.assert_array_equal(tables.plausible_counts([5, -3, 0], cells, 0), np.zeros(3))
     for noisy in ([10**400, -(10**400), 3], [2**52, 2**52, -(2**60)], [-(10**300)] * 3):
-        x = plausible_counts(noisy, cells, 7)
+        x = tables.plausible_counts(noisy, cells, 7)
         assert np.isfinite(x).all()
         assert x.sum() == pytest.approx(7)
-    assert np.isfinite(plausible_counts([10**400, 1, -5], cells, None)).all()
+    assert np.isfinite(tables.plausible_counts([10**400, 1, -5], cells, None)).all()
 
 
 def test_each_number_has_noise_of_its_own_rate():
@@ -165,14 +158,14 @@ def test_the_columns_are_the_power_of_two_that_is_nearest_to_the_rule():
     for size, by_group in itertools.product(sizes, (False, True)):
         rule = 0.9 * size**0.5 if by_group or size >= 10_000 else 1.5 * size ** (1 / 3)
         wanted = min(max(2 ** round(math.log2(rule)), 8), 128)
-        assert columns_for(size, Fraction(1), by_group=by_group) == wanted, size
-        assert columns_for(10 * size, Fraction(1, 10), by_group=by_group) == wanted
+        assert tables.columns_for(size, Fraction(1), by_group=by_group) == wanted, size
+        assert tables.columns_for(10 * size, Fraction(1, 10), by_group=by_group) == wanted
     for size, epsilon, wanted in (
         (1000, Fraction(1, 10**300), 8),
         (1000, Fraction(10**300), 128),
         (None, 1, 32),
     ):
-        assert columns_for(size, epsilon) == wanted
+        assert tables.columns_for(size, epsilon) == wanted
 
 
 @pytest.mark.parametrize(
@@ -196,7 +189,7 @@ def test_a_record_counts_once_whatever_the_columns(relation, rate):
     cells = ((3, Fraction(1, 2)),)
     # of 3.5: 4, which is even
     for noisy, total in (([5, -2, 4], 4), ([-5, -2, 4], 0), ([10**400, 0, 0], 2**50)):
-        assert noisy_total(noisy, cells) == total
+        assert tables.noisy_total(noisy, cells) == total
 
 
 # ---- tables of too many cells ------------------------------------------------------------------------------
@@ -261,8 +254,8 @@ def test_too_many_cells_of_collections_are_refused_before_anything_is_computed()
 def test_what_the_message_names_needs_fewer_and_the_limit_is_served(monkeypatch):
     assert 0 <= dp.private_accuracy_score(MANY, MANY, epsilon=1.0) <= 1
     of_seven = partial(dp.private_confusion_matrix, RECORDS, RECORDS, epsilon=1.0, labels=range(7))
-    monkeypatch.setattr(count_table, "MOST_CELLS", 49)
+    monkeypatch.setattr(tables, "MOST_CELLS", 49)
     assert of_seven().shape == (7, 7)
-    monkeypatch.setattr(count_table, "MOST_CELLS", 48)
+    monkeypatch.setattr(tables, "MOST_CELLS", 48)
     with pytest.raises(ValueError, match="49 cells; the limit is 48"):
         of_seven()

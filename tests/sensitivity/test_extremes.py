@@ -13,16 +13,8 @@ from dp_metrics.inputs.arrays import BLOCK
 from dp_metrics.inputs.options import MAX_FLOAT, Relation
 from dp_metrics.mechanisms import Adaptive
 from dp_metrics.quantities.base import TwoStages
-from dp_metrics.sensitivity.exact import (
-    LEVELS,
-    UNIT_BITS,
-    LevelSums,
-    exact_sum,
-    in_units,
-    level_from,
-    level_units,
-    to_units,
-)
+from dp_metrics.sensitivity import exact
+from dp_metrics.sensitivity.exact import LEVELS, UNIT_BITS, LevelSums
 from dp_metrics.sensitivity.output_bounds import BoundsFacts
 
 pytestmark = pytest.mark.usefixtures("own_error_state")
@@ -32,12 +24,12 @@ ORDINARY = st.floats(-100, 100, allow_subnormal=False) | st.integers(-3, 3).map(
 
 
 def exact_level(number):
-    return Fraction(level_units(number), 1 << UNIT_BITS)
+    return Fraction(exact.level_units(number), 1 << UNIT_BITS)
 
 
 def level_of(value):
     """Return the number of the highest level that is at most a float."""
-    number = level_from(value)
+    number = exact.level_from(value)
     return number if exact_level(number) <= value else number - 1
 
 
@@ -46,7 +38,7 @@ def level_of(value):
 
 @given(ANY_SIZE)
 def test_a_value_lies_between_its_level_and_the_next(value):
-    number = level_from(value)
+    number = exact.level_from(value)
     assert 0 <= number <= LEVELS
     assert Fraction(value) <= exact_level(number) == next_level(Fraction(value))
     assert number == 0 or exact_level(number - 1) < Fraction(value)
@@ -63,8 +55,8 @@ def test_sums_by_level_are_those_of_brute_force(values, blocks):
     expected = {}
     for value in values:
         count, total = expected.get(level_of(value), (0, 0))
-        expected[level_of(value)] = count + 1, total + exact_sum(np.array([value]))
-    assert {n: (count, in_units(n, part)) for n, (count, part) in found.items()} == expected
+        expected[level_of(value)] = count + 1, total + exact.exact_sum(np.array([value]))
+    assert {n: (count, exact.in_units(n, part)) for n, (count, part) in found.items()} == expected
 
 
 def test_sums_by_level_of_a_whole_block_lose_no_bit():
@@ -72,7 +64,7 @@ def test_sums_by_level_of_a_whole_block_lose_no_bit():
     sums = LevelSums()
     sums.add(x)
     ((number, (count, mantissas)),) = sums.found().items()
-    assert (count, in_units(number, mantissas)) == (x.size, x.size * to_units(x[:1])[0])
+    assert (count, exact.in_units(number, mantissas)) == (x.size, x.size * exact.to_units(x[:1])[0])
     with pytest.raises(ValueError, match="broadcast"):  # it does not fit into the buffers
         sums.add(np.ones(BLOCK + 1))
 
@@ -82,7 +74,7 @@ def test_a_negative_zero_is_of_the_lowest_level():
     sums.add(np.array([-0.0, 1.0, 0.0]))
     lowest, other = sums.found().items()
     assert lowest == (0, (2, 0))
-    assert other == (level_from(1.0), (1, 1 << 52))
+    assert other == (exact.level_from(1.0), (1, 1 << 52))
 
 
 # Clipped sums of losses
