@@ -14,7 +14,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from helpers import Known, all_of_labels, all_of_scores, loop_over
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
@@ -114,7 +114,6 @@ WEIGHTS = st.sampled_from([Fraction(1), Fraction(1, 2)])
 
 
 @given(COUNTS, st.integers(1, 80), WEIGHTS)
-@settings(max_examples=200, deadline=None)
 def test_plausible_counts_are_the_nearest_that_can_be(noisy, n, weight):
     size = len(noisy)
     cells = ((1, Fraction(1)), (size - 1, weight))
