@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from helpers import MAX, loop_over, loss_bounds, scores, var_bounds
 
-from dp_metrics.mechanisms import AboveThreshold, Hazard
 from dp_metrics.mechanisms._laws import EvenGrid, GeometricGrid, run_edges
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
@@ -100,19 +99,6 @@ def test_index_functions_of_large_grids_are_right_next_to_grid_points(name):
     np.testing.assert_array_equal(grid.index_at_least(high), numbers + 1)
     np.testing.assert_array_equal(grid.index_above(low), numbers)
     np.testing.assert_array_equal(grid.index_at_least(low)[1:], numbers[1:])
-
-
-@pytest.mark.parametrize(
-    "mechanism", [Hazard(), Hazard(resolution=1e-300), Hazard(resolution=1e6), AboveThreshold()]
-)
-@loop_over("limit", [5e-324, 1e-300, 1e-271, 1e-12, 1.0, 1e300, MAX])
-def test_grids_of_mechanisms_cover_zero_to_the_public_limit_and_nothing_else(mechanism, limit):
-    bounds = loss_bounds([0.0, limit / 2, limit], cap=limit)
-    grid = mechanism.output_distribution(bounds, 1.0).grid
-    ends = grid.points(np.array([grid.first, grid.last]))
-    assert ends.tolist() == [0.0, limit]
-    numbers = some_numbers(grid)
-    assert (np.diff(grid.points(numbers)) > 0).all()
 
 
 @loop_over(("name", "capacity"), product(["geometric", "geometric from 1", "even"], [1, 4, 6]))

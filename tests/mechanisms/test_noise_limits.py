@@ -29,7 +29,7 @@ from dp_metrics.inputs.options import MAX_FLOAT, Relation
 from dp_metrics.mechanisms import Adaptive, Geometric, Hazard
 from dp_metrics.mechanisms._laws import Limits, Staircase
 from dp_metrics.mechanisms.geometric import SumsLaw
-from dp_metrics.mechanisms.hazard import _largest, cells_above, records_above
+from dp_metrics.mechanisms.hazard import cells_above, records_above
 from dp_metrics.metrics.classification import share_of_records
 from dp_metrics.quantities.base import Totals
 from dp_metrics.quantities.ranks import RankingNoise, RankingOf
@@ -86,12 +86,6 @@ def reached(z, law):
     """Return H(z), from its definition."""
     x, a = z / 256, float(law.below)
     return a * x**law.power if x <= 1 else 1 - (1 - a) * x**-3
-
-
-def test_the_largest_mean_of_which_something_holds_is_found_from_any_start():
-    for start in (0.0, 0.01, 3.0):
-        low, high = _largest(lambda f: f <= 5000.0, start, MAX_FLOAT)
-        assert 5000 * (1 - 1e-10) < low <= 5000 <= high < 5000 * (1 + 1e-10)
 
 
 RNG = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from helpers import NoEntropy, all_of_labels, all_of_scores, loop_over, seeded
 import dp_metrics as dp
 from dp_metrics.mechanisms._laws import Staircase
 from dp_metrics.metrics import metric_named
-from dp_metrics.quantities.tables import NoisyCounts, few_records, too_few
+from dp_metrics.quantities.tables import few_records, too_few
 
 
 def binary(n, positives=0.5):
@@ -33,9 +33,6 @@ def as_errors():
 
 def test_of_nothing_expected_noise_is_much():
     assert Staircase(Fraction(0)).expected == math.inf
-    # two counts with the sum 0 share one noise
-    for size, rate in ((3, 0.5), (2, 1.0)):
-        assert NoisyCounts((0,) * size, ((size, Fraction(1, 2)),), size).expected == Staircase(rate).expected
     assert too_few(0.5, np.array([0.0])).all()
     assert not too_few(0.0, np.array([0.0])).any()
     few = too_few(1.0, np.array([29.0, 31.0]))
