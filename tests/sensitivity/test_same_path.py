@@ -24,18 +24,25 @@ def neighbour(value, place=-1):
     return other
 
 
+def calls_of_both(place, name, work, other):
+    """Return the arguments of each call of a function, with the usual data and with other ones."""
+    found = []
+    for x in (NORMAL, other):
+        with mock.patch.object(place, name, autospec=True, side_effect=getattr(place, name)) as spied:
+            work(x)
+        found.append([call.args for call in spied.mock_calls])
+    return found
+
+
 @loop_over(("value", "place"), itertools.product(SIZES, [0, 1, -1]))
 def test_sums_take_as_many_passes_whatever_the_size_of_one_record(value, place):
-    counts = []
-    for x in (NORMAL, neighbour(value, place)):
-        # what is smaller is added apart
-        with mock.patch.object(
-            BlockSums, "_smaller", autospec=True, side_effect=BlockSums._smaller
-        ) as passes:
-            aggregate_of(x, capacity=RANKS)
-            loss_query(np.abs(x)).stats(RANKS)
-        counts.append([call.args[1].size for call in passes.mock_calls])
-    assert counts[0] == counts[1] == [N] * 2
+    def work(x):
+        aggregate_of(x, capacity=RANKS)
+        loss_query(np.abs(x)).stats(RANKS)
+
+    # what is smaller is added apart
+    passes = calls_of_both(BlockSums, "_smaller", work, neighbour(value, place))
+    assert [[block.size for _, block, *_ in calls] for calls in passes] == [[N] * 2] * 2
 
 
 @loop_over("value", SIZES[:4])
@@ -55,22 +62,20 @@ def test_integers_are_as_long_whatever_bits_a_record_has(value):
 
 @loop_over("value", SIZES[:4])
 def test_means_of_the_middle_are_quotients_in_one_unit_whatever_bits_a_record_has(value):
-    weights = []
-    for x in (NORMAL, neighbour(value)):
-        with mock.patch.object(
-            variance_bounds, "rounded_quotients", wraps=variance_bounds.rounded_quotients
-        ) as quotients:
-            distances_of(np.sort(x), (-np.inf, np.inf), MAX, 2, RANKS)
-        weights.append([call.args[1] for call in quotients.mock_calls])
-    assert weights[0] == weights[1] != []
+    def work(x):
+        distances_of(np.sort(x), (-np.inf, np.inf), MAX, 2, RANKS)
+
+    quotients = calls_of_both(variance_bounds, "rounded_quotients", work, neighbour(value))
+    weights, others = ([weight for _, weight in calls] for calls in quotients)
+    assert weights == others != []
 
 
 @loop_over("value", SIZES[4:])
 def test_a_far_outlier_leaves_no_more_windows_in_question(value):
-    compared = []
-    for x in (NORMAL, neighbour(value)):
-        with mock.patch.object(variance_windows, "_spreads", wraps=variance_windows._spreads) as spreads:
-            least_spreads(aggregate_of(x, capacity=RANKS), RANKS)
-        compared += [len(call.args[2]) for call in spreads.mock_calls]
-    assert compared[1] == RANKS
-    assert compared[3] <= RANKS + 2
+    def work(x):
+        least_spreads(aggregate_of(x, capacity=RANKS), RANKS)
+
+    compared = calls_of_both(variance_windows, "_spreads", work, neighbour(value))
+    (_, first), (_, second) = ([len(starts) for _, _, starts, *_ in calls] for calls in compared)
+    assert first == RANKS
+    assert second <= RANKS + 2
