@@ -63,12 +63,6 @@ def test_many_cells_have_independent_noise(cells, zero_sum):
     assert not law_of(*of, relation=Relation.ADD_OR_REMOVE_ONE).zero_sum
 
 
-def test_a_table_shows_its_noisy_counts():
-    table = Known(TableOf(((3, Fraction(1)),), True, lambda records: records.arrays[0]), [1, 2, 3])
-    _, output = table.draw(None, 1.0, SeededEntropy(0))
-    assert output.drawn == {"counts": list(output.value)}
-
-
 def noise_of_parts(law, parts):
     """Return the noise of many draws, summed over equal parts of the numbers."""
     entropy = SeededEntropy(3)
