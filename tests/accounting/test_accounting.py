@@ -21,8 +21,9 @@ import pytest
 from cases import RELATIONS
 from helpers import NoEntropy, in_threads, loop_over
 from hypothesis import given, settings, strategies as st
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
 
 import dp_metrics as dp
 from dp_metrics.accounting import PrivacyAccountant, accountant as accountants, ledgers as _ledgers
@@ -40,23 +41,24 @@ def make(request, tmp_path):
 TENTHS = [0.1, np.float64(0.1), Fraction(1, 10), Decimal("0.1"), Decimal("0.1000")]
 
 
-def test_any_kind_of_numbers_adds_up_exactly(tmp_path):
-    threes = [3, 3.0, np.int64(3), np.float32(3), Fraction(3), Decimal(3)]
-    for number, (total, count, part) in enumerate(
-        [(1.0, 10, tenth) for tenth in TENTHS] + [(three, 9, Fraction(1, 3)) for three in threes]
-    ):
-        for accountant in (PrivacyAccountant(total), PrivacyAccountant(total, tmp_path / str(number))):
-            for i in range(count):
-                rest = Fraction(float(total)) * (count - i) / count
-                assert 0 <= rest - Fraction(repr(accountant.remaining)) < 1e-15  # rounded down
-                accountant.spend(part, "a part")
-            assert (accountant.total, accountant.spent, accountant.remaining) == (total, total, 0.0)
-            for refused in (accountant.require, lambda value, one=accountant: one.spend(value, "a little")):
-                with pytest.raises(dp.exceptions.PrivacyBudgetError):
-                    refused(Fraction(1, 10**300))
-            assert len(accountant.history) == count
-            told = (accountant.total, accountant.spent, accountant.remaining, accountant.history[0].epsilon)
-            assert {type(one) for one in told} == {float}
+def test_any_kind_of_numbers_adds_up_exactly(make):
+    accountant = make(1)
+    for number, tenth in enumerate(TENTHS * 2):
+        rest = Fraction(10 - number, 10)
+        assert 0 <= rest - Fraction(repr(accountant.remaining)) < 1e-15  # rounded down
+        accountant.spend(tenth, "a tenth")
+    assert (accountant.total, accountant.spent, accountant.remaining) == (1.0, 1.0, 0.0)
+    for refused in (accountant.require, lambda value: accountant.spend(value, "a little")):
+        with pytest.raises(dp.exceptions.PrivacyBudgetError):
+            refused(Fraction(1, 10**300))
+    assert len(accountant.history) == 10
+    told = (accountant.total, accountant.spent, accountant.remaining, accountant.history[0].epsilon)
+    assert {type(one) for one in told} == {float}
+    for three in (3, 3.0, np.int64(3), np.float32(3), Fraction(3), Decimal(3)):
+        threes = PrivacyAccountant(three)
+        for _ in range(9):
+            threes.spend(Fraction(1, 3), "a third")
+        assert (threes.total, threes.spent, threes.remaining) == (3.0, 3.0, 0.0)
     third = PrivacyAccountant(Fraction(1, 3))
     third.spend(1 / 3, "a third, rounded down")
     assert 0 < third.remaining < 1e-15
@@ -121,15 +123,6 @@ def test_epsilons_and_their_sum_may_have_more_digits_than_python_converts(make):
     accountant.spend(rest, "the rest, exactly")
     assert (accountant.spent, accountant.remaining) == (1.0, 0.0)
     assert make(1.0).spent == (0.0 if accountant.path is None else 1.0)  # a file is opened again
-
-
-def test_a_spend_takes_no_more_additions_than_the_one_before(make, monkeypatch):
-    additions, add = [], Fraction.__add__
-    accountant = make(1.0)
-    monkeypatch.setattr(Fraction, "__add__", lambda a, b: additions.append(1) or add(a, b))
-    for _ in range(50):
-        accountant.spend(0.01, "x")
-    assert len(additions) <= 2 * 50  # one to check, one to sum
 
 
 # Spending
@@ -292,22 +285,15 @@ def test_another_relation_is_refused_and_nothing_is_drawn_or_recorded(make, kept
 # One budget: copies, threads
 
 
-class Holder(BaseEstimator):
-    def __init__(self, accountant=None, other=None):
-        self.accountant = accountant
-        self.other = other
-
-
 def test_copies_are_the_same_object(make):
     accountant = make(1.0)
-    cloned = clone(Holder(accountant=accountant, other=Holder(accountant=accountant)))
+    cloned = clone(make_pipeline(Ridge(accountant)))
     for copied in (
         copy.copy(accountant),
         copy.deepcopy({"nested": [accountant]})["nested"][0],
         clone(accountant),
         clone(accountant, safe=False),
-        cloned.accountant,
-        cloned.other.accountant,
+        cloned[0].alpha,
     ):
         assert copied is accountant
     assert "PrivacyAccountant" in repr(cloned)
