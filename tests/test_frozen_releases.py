@@ -131,11 +131,6 @@ def rounded(found):
     return [rounded(one) for one in found] if isinstance(found, list | tuple) else found
 
 
-def spends():
-    for call in LIMITED:
-        yield str(call), partial(paid, call)
-
-
 def paid(call, seed):
     """Return what an accountant is told of releases by each mechanism."""
     accountant = PrivacyAccountant(10)
@@ -334,11 +329,6 @@ INFERENCE = {
 }
 
 
-def inference():
-    for name, epsilon in product(INFERENCE, (0.5, 3)):
-        yield f"{name}/eps={epsilon}", partial(inferred, name, epsilon)
-
-
 def inferred(name, epsilon, seed):
     function, settings, drawn = INFERENCE[name]
     losses = records("mean loss", 900)
@@ -399,11 +389,6 @@ def planned(call, mechanism, seed):
     return rounded(errors)
 
 
-def guesses():
-    for call in CALLS:
-        yield str(call), partial(guessed, call)
-
-
 def guessed(call, seed):
     """Return the error to expect where all that is known is a guess, or why there is none."""
     options = {**call.options, **call.neighboring}
@@ -461,15 +446,18 @@ GROUPS = {
     "limits of average precision": {
         name: make for name, make in LIMITS.items() if name.startswith("average precision")
     },
-    "spends": named(spends()),
+    "spends": named((str(call), partial(paid, call)) for call in LIMITED),
     "summaries": named(summaries()),
     "dask": named(dask_collections()),
     "scorers": named(scorers()),
     "frames": named(frames()),
-    "inference": named(inference()),
+    "inference": named(
+        (f"{name}/eps={epsilon}", partial(inferred, name, epsilon))
+        for name, epsilon in product(INFERENCE, (0.5, 3))
+    ),
     "pages": named(pages()),
     "planning": named(planning()),
-    "guesses": named(guesses()),
+    "guesses": named((str(call), partial(guessed, call)) for call in CALLS),
     "audits": named(audits()),
 }
 """Every release, by its group and its name."""
