@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -40,7 +40,8 @@ class Case:
     limit: float = 1.0
     bounded: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
-    reference: Callable[..., float] | None = None  # the same without privacy; None: its `exact_function`
+    exact: dict[str, Any] = field(default_factory=dict)  # options of the same without privacy
+    reference: Callable[..., float] | None = None  # which is this one; None: its `exact_function`
     sentinels: tuple[float | None, ...] = (987654.25, 987654.25)  # valid values, to be looked for in messages
     lowest: float = 0.0
     zero: float | None = 0.0  # the result for zeros; None: not defined
@@ -82,10 +83,17 @@ class Case:
     def always_bounded(self) -> bool:
         return self.row.limit is None
 
+    def under(self, relation: str) -> dict[str, Any] | None:
+        """Return the settings of a neighbouring relation, or None where the case does not take it."""
+        is_related = "neighboring" in self.parameters
+        if relation == ADD_OR_REMOVE and ("multi_class" in self.options or not is_related):
+            return None
+        return {"neighboring": relation} if is_related else {}
+
     @property
     def exact_function(self) -> Callable[..., float]:
         module, _, name = self.row.exact_function.rpartition(".")
-        return self.reference or getattr(import_module(module), name)
+        return partial(self.reference or getattr(import_module(module), name), **self.exact)
 
     def __call__(self, *data: Any, epsilon: Any = 1.0, **settings: Any) -> float:
         result = self.function(*data, epsilon=epsilon, **{**self.options, **settings})
@@ -120,10 +128,6 @@ def binary(rng, n):
 
 def multiclass(rng, n):
     return rng.integers(0, 3, n).astype(float), probabilities(rng, n, 3)
-
-
-def binary_log_loss(y, p):
-    return sklearn_metrics.log_loss(y, np.column_stack([1 - p, p]), labels=[0, 1])
 
 
 def positive(rng, n):
@@ -186,15 +190,6 @@ def calibration_error(y, score):
     return sum(abs((y - score)[bins == number].sum()) for number in range(10)) / len(y)
 
 
-def of_four(score, **options):
-    """Return scikit-learn's score over four labels, whichever occur."""
-    return lambda y, p: getattr(sklearn_metrics, score)(y, p, labels=[0, 1, 2, 3], **options)
-
-
-def ratio_of_two(score):
-    return lambda y, p: getattr(sklearn_metrics, score)(y, p, labels=[0, 1], zero_division=0)
-
-
 def matthews_of_two(y, p):
     return 0.0 if len(np.unique([y, p])) == 1 else sklearn_metrics.matthews_corrcoef(y, p)
 
@@ -229,6 +224,8 @@ PROBABILITIES = {"sentinels": (None, 0.98765)}
 COUNTS = {"sentinels": (None, None), "zero": None}
 SCORES = {**PROBABILITIES, "zero": None}
 LABELS = {"sentinels": (987654.0, 987654.0)}
+OF_TWO = {"exact": {"labels": [0, 1], "zero_division": 0}, **COUNTS}
+OF_FOUR = {"options": {"labels": [0, 1, 2, 3]}, **COUNTS}
 # max_loss below what each float type implies: without it the type of the probabilities changes the limit
 LOG_LOSS = {"limit": 8.0, "options": {"max_loss": 8.0}, **PROBABILITIES}
 
@@ -237,13 +234,8 @@ CASES = {
     "mse, 3 outputs": Case("private_mse", targets(3), 64.0, WITHIN_4),
     "mae": Case("private_mae", targets(), 8.0, WITHIN_4),
     "mae, 2 outputs": Case("private_mae", targets(2), 8.0, WITHIN_4),
-    "log loss": Case("private_log_loss", binary, reference=binary_log_loss, **LOG_LOSS),
-    "log loss, 3 labels": Case(
-        "private_log_loss",
-        multiclass,
-        reference=lambda y, p: sklearn_metrics.log_loss(y, p, labels=[0, 1, 2]),
-        **LOG_LOSS,
-    ),
+    "log loss": Case("private_log_loss", binary, exact={"labels": [0, 1]}, **LOG_LOSS),
+    "log loss, 3 labels": Case("private_log_loss", multiclass, exact={"labels": [0, 1, 2]}, **LOG_LOSS),
     "variance": Case("private_variance", column, 16.0, WITHIN_4),
     "rmse": Case("private_rmse", targets(), 8.0, WITHIN_4, tolerance=1e-6, rooted=True),
     "rmse, 2 outputs": Case("private_rmse", targets(2), 8.0, WITHIN_4, rooted=True),
@@ -256,7 +248,7 @@ CASES = {
         6.0,
         WITHIN_4,
         options={"alpha": 0.25},
-        reference=lambda y, p: sklearn_metrics.mean_pinball_loss(y, p, alpha=0.25),
+        exact={"alpha": 0.25},
     ),
     "poisson": Case("private_mean_poisson_deviance", positive, 9.0, {"max_loss": 9.0}, zero=None),
     "median error": Case(
@@ -277,7 +269,7 @@ CASES = {
         "private_top_k_accuracy_score",
         scores_of_three,
         zero=None,
-        reference=lambda y, s: sklearn_metrics.top_k_accuracy_score(y, s, labels=[0, 1, 2]),
+        exact={"labels": [0, 1, 2]},
         sentinels=(None, 987654.25),
     ),
     "confusion matrix": Case(
@@ -288,33 +280,32 @@ CASES = {
         reference=lambda y, p: sklearn_metrics.confusion_matrix(y, p, labels=[0, 1])[1, 0],
         **COUNTS,
     ),
-    "precision": Case(
-        "private_precision_score", two_labels, reference=ratio_of_two("precision_score"), **COUNTS
-    ),
-    "recall": Case("private_recall_score", two_labels, reference=ratio_of_two("recall_score"), **COUNTS),
+    "precision": Case("private_precision_score", two_labels, **OF_TWO),
+    "recall": Case("private_recall_score", two_labels, **OF_TWO),
     "specificity": Case(
         "private_specificity_score",
         two_labels,
-        reference=lambda y, p: ratio_of_two("recall_score")(1 - y, 1 - p),
-        **COUNTS,
+        reference=lambda y, p, **two: sklearn_metrics.recall_score(1 - y, 1 - p, **two),
+        **OF_TWO,
     ),
     "selection rate": Case("private_selection_rate", two_labels, reference=lambda y, p: np.mean(p), **COUNTS),
     "prevalence": Case("private_prevalence", two_labels, reference=lambda y, p: np.mean(y), **COUNTS),
-    "f1": Case("private_f1_score", two_labels, reference=ratio_of_two("f1_score"), **COUNTS),
+    "f1": Case("private_f1_score", two_labels, **OF_TWO),
     "macro f1": Case(
         "private_f1_score",
         four_labels,
-        reference=of_four("f1_score", average="macro", zero_division=0),
         options={"average": "macro", "labels": [0, 1, 2, 3]},
+        exact={"average": "macro", "labels": [0, 1, 2, 3], "zero_division": 0},
         **COUNTS,
     ),
-    "jaccard": Case("private_jaccard_score", two_labels, reference=ratio_of_two("jaccard_score"), **COUNTS),
+    "jaccard": Case("private_jaccard_score", two_labels, **OF_TWO),
     "balanced accuracy": Case(
         "private_balanced_accuracy_score",
         four_labels,
-        reference=of_four("recall_score", average="macro", zero_division=0),
-        options={"labels": [0, 1, 2, 3]},
-        **COUNTS,
+        reference=lambda y, p: sklearn_metrics.recall_score(
+            y, p, labels=[0, 1, 2, 3], average="macro", zero_division=0
+        ),
+        **OF_FOUR,
     ),
     "matthews": Case(
         "private_matthews_corrcoef", two_labels, lowest=-1.0, reference=matthews_of_two, **COUNTS
@@ -324,16 +315,15 @@ CASES = {
         four_labels,
         lowest=-1.0,
         reference=kappa_of_four,
-        options={"labels": [0, 1, 2, 3]},
-        **COUNTS,
+        **OF_FOUR,
     ),
     "classification report": Case(
         "private_classification_report",
         two_labels,
-        reference=ratio_of_two("f1_score"),
+        reference=sklearn_metrics.f1_score,
         options={"output_dict": True},
         pick=lambda table: table["1"]["f1-score"],
-        **COUNTS,
+        **OF_TWO,
     ),
     "roc auc": Case("private_roc_auc_score", binary, reference=roc_auc, zero=None, **PROBABILITIES),
     "roc auc, 3 labels": Case(

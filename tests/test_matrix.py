@@ -12,7 +12,6 @@ import math
 import re
 import warnings
 from fractions import Fraction
-from functools import partial
 from importlib import import_module
 
 import doors
@@ -72,13 +71,6 @@ CONTAINERS = {
 EXACT = ("private_r2_score",)  # of one record R^2 is 0/0
 
 
-def served(case, relation):
-    """Return the settings of a neighbouring relation, or None where a case does not take it."""
-    if relation == ADD_OR_REMOVE and ("neighboring" not in case.parameters or "multi_class" in case.options):
-        return None
-    return {"neighboring": relation} if "neighboring" in case.parameters else {}
-
-
 def refusal(function, *data, **settings):
     """Return the error that a call raises, or None."""
     try:
@@ -113,7 +105,7 @@ def test_without_noise_every_mechanism_tells_the_metric_under_both_relations(cas
     data = valid(case, 60)
     exact = case.exact_function(*data)
     for relation, mechanism in itertools.product(RELATIONS, ("adaptive", "hazard", "geometric")):
-        settings = served(case, relation)
+        settings = case.under(relation)
         is_area = case.name == "private_roc_auc_score"
         if settings is None or (is_area and (relation, mechanism) == (ADD_OR_REMOVE, "geometric")):
             continue
@@ -316,7 +308,7 @@ def test_a_seed_fixes_a_release_and_without_one_it_is_fresh(name):
 def test_epsilon_is_spent_once_before_the_draw_and_after_the_checks(case):
     data = valid(case)
     for relation in RELATIONS:
-        settings, accountant = served(case, relation), PrivacyAccountant(1.0)
+        settings, accountant = case.under(relation), PrivacyAccountant(1.0)
         if settings is None:
             continue
         paid = {**settings, "accountant": accountant}
@@ -340,7 +332,7 @@ EXTREMES = (0.0, 5e-324, 1e-200, 1e16, 1e200, 1e308, MAX)
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_nothing_raises_after_the_spend(case, relation):
     """With warnings and NumPy's complaints as errors: a refusal comes before, or there is a number."""
-    settings = served(case, relation)
+    settings = case.under(relation)
     if settings is None:
         return
     several = [valid(case, n) for n in ((1, 2) if relation == REPLACE else (0, 1))]
@@ -368,7 +360,7 @@ def test_a_result_has_numbers_and_limits_or_a_reason_whatever_epsilon_and_bounds
     close = {name: close[name] for name in case.bounded}
     mechanisms = dict.fromkeys((None, "geometric" if case.row.mechanism else None))
     once = {"groups": persons(150), "equal_groups": True} if "equal_groups" in case.parameters else {}
-    ways = [*map(partial(served, case), RELATIONS), once]
+    ways = [*map(case.under, RELATIONS), once]
     bounded = (case.bounded, close) if close else ({},)
     several = itertools.product(ways, (5e-324, 1e-300, 1.0), mechanisms, bounded, range(3))
     for settings, epsilon, mechanism, limited, seed in several:
@@ -422,7 +414,7 @@ WITHOUT_LIMITS = ("private_cohen_kappa_score", "private_matthews_corrcoef")
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_limits_of_the_noise_hold_the_metric_of_the_records(case, relation):
     """At 99 %, of 25 releases: more than 4 misses come less than once in 10^6 runs."""
-    settings = served(case, relation)
+    settings = case.under(relation)
     if settings is None or (relation == ADD_OR_REMOVE and case.row.disclosing(case.options)):
         return
     data, missed = valid(case, 400), 0

@@ -132,11 +132,10 @@ def has_other_bits(mechanism, relation):
 
 def assert_metric_alike(case, relation, mechanism, folder):
     """Check that neighbours look the same by a metric, where it takes the relation."""
-    if relation == ADD_OR_REMOVE and ("neighboring" not in case.parameters or "multi_class" in case.options):
+    settings = case.under(relation)
+    if settings is None:
         return
-    options = dict(case.bounded)
-    options |= {"neighboring": relation} if "neighboring" in case.parameters else {}
-    options |= {} if mechanism is None else case.by(mechanism)
+    options = {**case.bounded, **settings, **({} if mechanism is None else case.by(mechanism))}
 
     def release(data, path, epsilon):
         return doors.result(case, data, epsilon=epsilon, **options, **paid(path))
