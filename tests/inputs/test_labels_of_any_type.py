@@ -131,29 +131,35 @@ def test_no_year_is_too_far(sort, finer):
     assert_refused(recall, (true, comes_round), ValueError, "not in labels", epsilon=1.0)
 
 
-def test_no_duration_of_python_is_too_long():
-    long = [dt.timedelta.max, dt.timedelta.min, dt.timedelta(days=200_000_000)]
-    comes_round = [np.timedelta64(one) for one in long]  # silently, where 64 bits of microseconds end
-    assert dp.private_accuracy_score(long * 99, comes_round * 99, epsilon=1e6) < 0.01
-    days = [np.timedelta64(200_000_000, "D"), dt.timedelta(days=200_000_000)]
-    assert dp.private_accuracy_score(days * 99, days[::-1] * 99, epsilon=1e6) > 0.99
+LONG = [dt.timedelta.max, dt.timedelta.min, dt.timedelta(days=200_000_000)]
+LONG_DAYS = [np.timedelta64(200_000_000, "D"), LONG[2]]
+YEARS = np.array(["2000", "2400"], dtype="M8[Y]")
+EACH_OF_ITS_SORT = [*scalars(DAYS), "a", 1, aware(DAYS)[0], dt.timedelta(1), Sport.RUN, b"a"]
+ALIKE = [
+    *DAYS.astype("M8[ns]"), "a", 1.0, aware(DAYS)[0].astimezone(dt.UTC), np.timedelta64(24, "h"), Sport.RUN,
+    np.bytes_(b"a"),
+]  # fmt: skip
 
 
-def test_years_that_begin_on_the_same_day_of_the_week_are_told_apart():
-    true = np.tile(np.array(["2000", "2400"], dtype="M8[Y]"), 500)
-    assert dp.private_accuracy_score(true, true.astype("M8[D]"), epsilon=1e6) > 0.99
-    assert dp.private_accuracy_score(true, true[::-1].astype("M8[D]"), epsilon=1e6) < 0.01
-
-
-def test_bytes_are_labels_where_none_are_listed():
-    for true in ([b"a", b"b"], np.array([b"a", b"b"])):
-        assert dp.private_accuracy_score(true, objects(true), epsilon=1e6) > 0.99
-
-
-def test_a_large_integer_is_not_the_float_beside_it():
-    whole, floats = np.array([2**53 + 1] * 500), np.full(500, 2.0**53)
-    for true, pred in ((whole, floats), (floats, whole)):
-        assert dp.private_accuracy_score(true, pred, epsilon=10.0) < 0.1
+@loop_over(
+    ("true", "pred", "accuracy"),
+    [
+        # silently they come round where 64 bits of microseconds end
+        (LONG, [np.timedelta64(one) for one in LONG], 0.0),
+        (LONG_DAYS, LONG_DAYS[::-1], 1.0),
+        # years that begin on the same day of the week
+        (YEARS, YEARS.astype("M8[D]"), 1.0),
+        (YEARS, YEARS[::-1].astype("M8[D]"), 0.0),
+        # a large integer, and the float beside it
+        (np.array([2**53 + 1]), np.array([2.0**53]), 0.0),
+        (np.array([b"a", b"b"]), objects([b"a", b"b"]), 1.0),
+        (EACH_OF_ITS_SORT, ALIKE, 1.0),
+    ],
+)
+def test_labels_are_equal_if_they_mean_the_same(true, pred, accuracy):
+    for one, other in ((true, pred), (pred, true)):
+        records = [held * 100 if isinstance(held, list) else np.tile(held, 100) for held in (one, other)]
+        assert dp.private_accuracy_score(*records, epsilon=1e6) == pytest.approx(accuracy, abs=0.01)
 
 
 def test_of_several_labels_each_decides_whether_a_record_is_right():
@@ -201,34 +207,28 @@ def test_bytes_are_equal_to_bytes_only(other):
     assert dp.private_accuracy_score(true, true, epsilon=1e6) > 0.99
 
 
-def test_each_record_is_compared_for_itself():
-    zoned = aware(DAYS)[0]
-    true = [*scalars(DAYS), "a", 1, zoned, dt.timedelta(1), Sport.RUN]
-    pred = [
-        *DAYS.astype("M8[ns]"), "a", 1.0, zoned.astimezone(dt.UTC), np.timedelta64(24, "h"), Sport.RUN,
-    ]  # fmt: skip
-    assert dp.private_accuracy_score(true * 20, pred * 20, epsilon=1e6) > 0.99
+def told_of_groups_and_labels(names, true, pred):
+    """Return the numbers of a frame whose groups have these names, and of a page of these labels."""
+    of, codes = {"epsilon": 1.0, "random_state": 5}, np.arange(400) % 2
+    frame = dp.PrivateMetricFrame(
+        metrics="recall", y_true=codes, y_pred=codes, sensitive_features=pred, group_labels=names, **of
+    )
+    assert [*frame.by_group] == names
+    frame.frame()
+    page = dp.private_evaluate(true, pred, labels=names, split={"labels": 1}, **of)
+    assert page.to_markdown()
+    gap = frame.difference(names[0], names[1])
+    return [*frame.by_group.values(), gap, *(one.value for one in page.numbers.values())]
 
 
 @pytest.mark.filterwarnings("ignore")
-@loop_over("sort", SORTS)
-def test_frames_and_pages_tell_their_labels_as_they_were_given(sort):
-    labels, holders = SORTS[sort]
-    first, second, *_ = holders.values()
-    codes, made = np.arange(400) % 2, []
-    others = [*first(labels[:2])], first(labels[codes]), second(labels[codes])
-    for names, true, pred in (([0, 1], codes, codes), others):
-        of = {"epsilon": 1.0, "random_state": 5}
-        frame = dp.PrivateMetricFrame(
-            metrics="recall", y_true=codes, y_pred=codes, sensitive_features=pred, group_labels=names, **of
-        )
-        assert [*frame.by_group] == names
-        frame.frame()
-        page = dp.private_evaluate(true, pred, labels=names, split={"labels": 1}, **of)
-        assert page.to_markdown()
-        gap = frame.difference(names[0], names[1])
-        made.append([*frame.by_group.values(), gap, *(one.value for one in page.numbers.values())])
-    assert made[0] == made[1]
+def test_frames_and_pages_tell_their_labels_as_they_were_given():
+    codes = np.arange(400) % 2
+    expected = told_of_groups_and_labels([0, 1], codes, codes)
+    for sort, (labels, holders) in SORTS.items():
+        first, second, *_ = holders.values()
+        given = [*first(labels[:2])], first(labels[codes]), second(labels[codes])
+        assert told_of_groups_and_labels(*given) == expected, sort
 
 
 HINTS = {  # what a refusal says of a label, which no other record changes

@@ -332,9 +332,14 @@ def test_what_a_model_says_of_itself_after_it_saw_records_is_not_read(ask):
 DAYS = np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]")
 
 
-@loop_over("classes", [DAYS, DAYS.astype("M8[ns]"), DAYS.astype(object)])
-@loop_over("known", [None, DAYS.tolist(), DAYS.tolist()[::-1], DAYS.astype("M8[ns]")])
-@loop_over("positive", [None, DAYS[1].item(), DAYS[1].astype("M8[s]")])
+CLASSES = [DAYS, DAYS.astype("M8[ns]"), DAYS.astype(object)]
+KNOWN = [None, DAYS.tolist(), DAYS.tolist()[::-1], DAYS.astype("M8[ns]")]
+POSITIVE = [None, DAYS[1].item(), DAYS[1].astype("M8[s]")]
+# any two forms meet
+FORMS = [(CLASSES[i], KNOWN[j], POSITIVE[(i + j) % 3]) for i in range(3) for j in range(4)]
+
+
+@loop_over(("classes", "known", "positive"), FORMS)
 def test_the_classes_of_a_model_may_be_dates_in_any_form(classes, known, positive):
     model, other = Says(), Says(lambda response: response[:, ::-1])
     model.classes_ = other.classes_ = classes
