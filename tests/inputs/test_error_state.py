@@ -74,12 +74,14 @@ OTHER_CONTAINERS = (
     partial(sklearn.config_context, assume_finite=True, skip_parameter_validation=True, working_memory=1),
     partial(pd.option_context, "future.infer_string", False),
 )
-SETTINGS = {
-    "errors of NumPy": (partial(np.errstate, all="raise"),),
-    "warnings": (warnings_raise,),
-    "short numbers and other containers": SHORT_NUMBERS + OTHER_CONTAINERS,
-    "polars from transformers": (partial(sklearn.config_context, transform_output="polars"),),
-}
+SETTINGS = {  # several at a time, because each takes all calls
+    "errors of NumPy, short numbers and other containers": (
+        partial(np.errstate, all="raise"), *SHORT_NUMBERS, *OTHER_CONTAINERS,
+    ),
+    "warnings, and polars from transformers": (
+        warnings_raise, partial(sklearn.config_context, transform_output="polars"),
+    ),
+}  # fmt: skip
 
 
 @cache
