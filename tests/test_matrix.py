@@ -253,16 +253,6 @@ def test_files_and_scorers_give_the_bits_of_the_call(case, tmp_path):
     assert doors.file(case, data, tmp_path, epsilon=1.0, random_state=seeded()) in (None, expected)
 
 
-@each_case
-def test_the_metric_of_a_group_of_a_frame_is_the_metric_of_its_records(case):
-    data = valid(case, 300)
-    found = doors.frame(case, data, epsilon=SURE, random_state=seeded())
-    expected = doors.call(case, data, epsilon=SURE, random_state=seeded())
-    # the grid of an AUC follows from the number of records
-    near = 2e-3 if case.name == "private_roc_auc_score" else 1e-5
-    assert found is None or found == pytest.approx(expected, rel=near, abs=max(case.tolerance, 1e-6))
-
-
 ON_PAGES = {
     "selection rate", "prevalence",
     "mse", "rmse", "r2", "mae", "median error", "accuracy", "precision", "recall", "specificity", "f1",
@@ -271,14 +261,16 @@ ON_PAGES = {
 
 
 @each_case
-def test_a_page_tells_the_metric_of_its_records(case):
+def test_a_group_of_a_frame_and_a_page_tell_the_metric_of_their_records(case):
     data = valid(case, 300)
-    found = doors.number_of_page(case, data, epsilon=SURE, random_state=seeded())
-    expected = doors.call(case, data, epsilon=SURE, random_state=seeded())
-    # a page counts scores in bins, and so is every area there
-    near = 0.01 if case.name == "private_roc_auc_score" else 1e-5
-    assert (found is None) == (case.key not in ON_PAGES)
-    assert found is None or found == pytest.approx(expected, rel=near, abs=max(case.tolerance, 1e-6))
+    of = {"case": case, "data": data, "epsilon": SURE}
+    expected = doors.call(**of, random_state=seeded())
+    on_page = doors.number_of_page(**of, random_state=seeded())
+    assert (on_page is None) == (case.key not in ON_PAGES)
+    # the grid of an AUC follows from the number of records; a page counts scores in bins
+    for found, near_areas in ((doors.frame(**of, random_state=seeded()), 2e-3), (on_page, 0.01)):
+        near = near_areas if case.name == "private_roc_auc_score" else 1e-5
+        assert found is None or found == pytest.approx(expected, rel=near, abs=max(case.tolerance, 1e-6))
 
 
 @each_case
