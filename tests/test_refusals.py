@@ -1387,6 +1387,7 @@ WITHOUT_RECORDS = [
      INVALID, lambda options: next(iter(options)),
      [{"threshold": 0}, {"threshold": "300"}, {"share": 1.0}, {"share": -0.1}, {"share": NAN}]),
     (lambda: get_mechanism("exponential"), ValueError, "hazard.*laplace.*'exponential'"),
+    (lambda wrong: get_mechanism(wrong), TypeError, "mechanism", [None, 3, dp.mechanisms.Hazard, object()]),
     # budgets
     (lambda act, epsilon: act(epsilon),
      ValueError, "epsilon must be", list(
@@ -1409,6 +1410,10 @@ WITHOUT_RECORDS = [
      ValueError, ..., [
          ("no limits of what it is", "mse", {"positives": None}),
          ("Nothing up to 1,000,000 is enough", "recall", {"width": 1e-6}),
+         ("Nothing up to", "mae", {
+             "width": None, "positives": None, "epsilon": None, "error": 1e-12, "n": 9, "guess": 0.4,
+             "bounds": (0, 1),
+         }),
          ("Did you mean 'recall'", "reccall", {"positives": None}),
          *(("all but one", "recall", given) for given in (
              {"n": 100}, {"width": None}, {"error": 0.1}, {"epsilon": None},
@@ -1445,6 +1450,13 @@ WITHOUT_RECORDS = [
          ("inconsistent", "mse", (T, T), {"n": 100, "sample_weight": np.ones(39)}),
          ("at least one record", "mse", ([], []), {"n": 100, **PRIVATE_N}),
          ("is 0", "std", (np.zeros(100),), {}),
+         *(
+             ("^bounds must be None or a pair", metric, 0.2, {"n": 9, "bounds": bounds})
+             for metric in (
+                 "mse", "mean_squared_log_error", "r2", "mean", partial(dp.private_quantile, q=0.5),
+             )
+             for bounds in ("x", 0, [], (0, 1, 2), ("a", "b"), (None, 1), {"a": 1}, (1, 0), [[0, 1], [0, 1]])
+         ),
      ]),
     (lambda plan, outputs, options: plan(dp.private_rmse, guess=(outputs, outputs + 1), **options),
      ValueError, "one output, or one metric, at a time", [
@@ -1452,20 +1464,12 @@ WITHOUT_RECORDS = [
          for plan in PLANS
          for outputs, options in ((Z, {"multioutput": "raw_values"}), (S2, {"multioutput": "raw_values"}))
      ]),
-    (lambda metric, bounds: dp.plan_release(metric, guess=0.2, n=9, epsilon=1.0, bounds=bounds),
-     ValueError, "^bounds must be None or a pair", [
-         (metric, bounds)
-         for metric in ("mse", "mean_squared_log_error", "r2", "mean", partial(dp.private_quantile, q=0.5))
-         for bounds in ("x", 0, [], (0, 1, 2), ("a", "b"), (None, 1), {"a": 1}, (1, 0), [[0, 1], [0, 1]])
-     ]),
     (lambda metric, guess, options: dp.plan_release(metric, guess=guess, epsilon=1.0, **options),
      TypeError, ..., [
          ("private_mean_loss has no option q or split", "mean_loss", (S,), {"split": 1, "q": 0.5}),
          ("a private metric of this package", None, (S,), {}),
          ("takes losses: guess must hold", "mean_loss", (S, S), {}),
      ]),
-    (lambda error: dp.plan_release(dp.private_mean_loss, guess=(S,), error=error),
-     ValueError, "Nothing up to", [1e-12]),
     # summaries, and collections of Dask
     (lambda summary, options: summary.release(**{**SAFE, **options}),
      ValueError, ..., [
