@@ -120,7 +120,7 @@ FINER = (("Y", "M", 12), ("W", "D", 7), ("D", "s", 86_400), ("s", "as", 10**18))
 def test_no_year_is_too_far(sort, finer):
     """What a finer unit cannot hold must not come round to be another time that it can."""
     unit, fine, factor = finer
-    counts = np.tile([0, 1, 2**61 + 1, -(2**61) - 3], 500)
+    counts = np.tile([0, 1, 2**61 + 1, -(2**61) - 3], 100)
     true, comes_round = counts.astype(f"{sort}8[{unit}]"), (counts * factor).astype(f"{sort}8[{fine}]")
     assert dp.private_accuracy_score(true, comes_round, epsilon=1e6) == pytest.approx(0.5, abs=0.01)
     assert dp.private_accuracy_score(true, objects(true), epsilon=1e6) > 0.99
