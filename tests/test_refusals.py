@@ -1410,10 +1410,6 @@ WITHOUT_RECORDS = [
      ValueError, ..., [
          ("no limits of what it is", "mse", {"positives": None}),
          ("Nothing up to 1,000,000 is enough", "recall", {"width": 1e-6}),
-         ("Nothing up to", "mae", {
-             "width": None, "positives": None, "epsilon": None, "error": 1e-12, "n": 9, "guess": 0.4,
-             "bounds": (0, 1),
-         }),
          ("Did you mean 'recall'", "reccall", {"positives": None}),
          *(("all but one", "recall", given) for given in (
              {"n": 100}, {"width": None}, {"error": 0.1}, {"epsilon": None},
@@ -1470,6 +1466,7 @@ WITHOUT_RECORDS = [
          ("a private metric of this package", None, (S,), {}),
          ("takes losses: guess must hold", "mean_loss", (S, S), {}),
      ]),
+    (lambda: dp.plan_release("mae", guess=(S[:9], S[1:10]), error=1e-12), ValueError, "Nothing up to"),
     # summaries, and collections of Dask
     (lambda summary, options: summary.release(**{**SAFE, **options}),
      ValueError, ..., [
