@@ -14,16 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import (
-    MAX,
-    distances_of,
-    loop_over,
-    loss_bounds,
-    loss_query,
-    nearest,
-    var_bounds,
-    weighted_bounds,
-)
+from helpers import MAX, distances_of, loop_over, loss_bounds, nearest, var_bounds
 
 from dp_metrics import private_mse
 from dp_metrics.mechanisms.adaptive import _LARGEST_SHARE, _LEAST_SHARE
@@ -92,42 +83,8 @@ def test_the_ratios_that_are_certified_are_those_of_the_code():
         assert (int(below) + 1, bits) == (int(above), same_bits)
 
 
-def top(count, x):
-    return sum(sorted(x, reverse=True)[:count])
-
-
-def bottom(count, x):
-    return sum(sorted(x)[:count])
-
-
-def sum_squares(x):
-    return sum(v * v for v in x) - (sum(x) ** 2 / len(x) if x else 0)
-
-
-# Each of these copies a definition of the proofs, in rational numbers: L^l and U^l of terms x with limits m.
-
-
-def of_mean(x, m, rank):
-    lower, upper = sum(x) - top(rank, x), sum(x) - bottom(rank, x) + rank * m[0]
-    return lower / len(x), upper / len(x)
-
-
-def of_weighted_mean(x, m, rank):
-    headrooms = [limit - v for v, limit in zip(x, m, strict=True)]
-    return sum(x) - top(rank, x), sum(x) + top(rank, headrooms)
-
-
-def of_variance(x, m, rank):
-    n, width = len(x), m[0] ** 2
-    left = min(sum_squares(y) for y in itertools.combinations(x, n - rank))
-    return left / n, min(sum_squares(x) / n + rank * width * (n - 1) / n**2, width / 4)
-
-
-def of_mean_with_private_n(x, m, rank):
-    n = len(x)
-    sizes = {a: n + rank - 2 * a for a in range(min(rank, n) + 1) if 2 * a < n + rank}
-    lower = 0 if n <= rank else min((sum(x) - top(a, x)) / size for a, size in sizes.items())
-    return lower, max((sum(x) - bottom(a, x) + (rank - a) * m[0]) / size for a, size in sizes.items())
+# What follows copies definitions of the proofs, in rational numbers. Those of means and variances are the
+# oracles of tests/sensitivity/test_output_bounds.py and tests/quantities/test_weights.py.
 
 
 def twice_loss(records):
@@ -159,33 +116,6 @@ def test_the_definition_of_the_bounds_of_auc_gives_the_numbers_of_the_program(n)
         for rank in range(1, n + 1):
             assert computed.lower[rank - 1] == nearest(lowest_loss(records, rank))
             assert computed.upper[rank - 1] == nearest(1 - lowest_loss(negated, rank))
-
-
-def numbers_of(values, cap, weights):
-    """Yield a definition, its terms, limits and divisor, and the bounds that the program computes."""
-    x, caps = [Fraction(v) for v in values], [Fraction(cap)] * len(values)
-    yield of_mean, x, caps, 1, loss_bounds(values, cap=cap)
-    yield of_variance, x, caps, 1, var_bounds(values, bounds=(0.0, cap))
-    ranks = len(values) + 2
-    yield of_mean_with_private_n, x, caps, 1, loss_query(values, cap).stats(ranks).bounds(ranks, True)
-    terms = [Fraction(v * w) for v, w in zip(values, weights, strict=True)]
-    limits = [Fraction(cap * w) for w in weights]
-    total = sum(map(Fraction, weights))
-    yield of_weighted_mean, terms, limits, total, weighted_bounds(values, weights, cap)
-
-
-def test_the_definitions_of_the_proofs_give_the_numbers_of_the_program():
-    rng = random.Random(0)
-    for _ in range(150):
-        cap = rng.choice([1.0, 0.1, 3.3])
-        values = [rng.choice([0.0, cap, cap * rng.random()]) for _ in range(rng.randint(1, 5))]
-        weights = [rng.choice([1.0, 2.0, 0.3]) for _ in values]
-        for bounds_at, x, limits, divisor, computed in numbers_of(values, cap, weights):
-            assert computed.ranks >= len(values)
-            for rank in range(1, computed.ranks + 1):
-                lower, upper = (nearest(Fraction(end) / divisor) for end in bounds_at(x, limits, rank))
-                assert (computed.lower[rank - 1], computed.upper[rank - 1]) == (lower, upper)
-    assert (loss_bounds(values).upper == MAX).all()  # t_max, without a cap
 
 
 def reach_at(x, ends, limit, least, trim, move):
