@@ -1,4 +1,4 @@
-"""The clipped mean is close with much epsilon; the laws of its two parts are those of `test_privacy.py`."""
+"""The clipped mean: where it clips, and that it adds noise; the laws of both are those of `test_privacy.py`."""
 
 import numpy as np
 import pytest
@@ -11,11 +11,7 @@ from dp_metrics.mechanisms.comparators import LaplaceLaw
 VALUES = np.random.default_rng(0).gamma(2.0, 3.0, size=1000)
 
 
-def test_it_is_right_with_much_epsilon_and_its_threshold_lies_near_the_top_of_the_records():
-    for metric, truth in (("mse", VALUES.mean()), ("variance", VALUES.var())):
-        population = Population(metric, VALUES, (0.0, 100.0))
-        release = clipped_mean(population, VALUES, SeededEntropy(0), epsilon=1e3)
-        assert release == pytest.approx(truth, rel=1e-2)
+def test_its_threshold_lies_near_the_top_of_the_records():
     tops = [private_threshold(VALUES, SeededEntropy(i), epsilon=1.0, limit=1e3) for i in range(50)]
     assert 0.9 < np.mean([(top >= VALUES).mean() for top in tops]) <= 1.0
 

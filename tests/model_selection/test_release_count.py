@@ -66,44 +66,27 @@ PLANS = {
     "grid, leave one out": partial(grid, cv=LeaveOneOut()),
     "random": partial(RandomizedSearchCV, Ridge(), UNIFORM, n_iter=4, cv=3),
     "random, few": partial(RandomizedSearchCV, Ridge(), ALPHAS, n_iter=2, cv=3),
+    "random, fewer than asked for": partial(RandomizedSearchCV, Ridge(), ALPHAS, n_iter=10, cv=2),
+    "grid, groups": partial(grid, cv=GroupKFold(5)),
+    "random, groups": partial(RandomizedSearchCV, Ridge(), UNIFORM, n_iter=2, cv=GroupKFold(5)),
 }
 
 
 @pytest.mark.gate
+@pytest.mark.filterwarnings("ignore:The total space of parameters .* is smaller than n_iter:UserWarning")
 @pytest.mark.parametrize("routing", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["", "routing"])
 @loop_over("kind", PLANS)
 def test_a_tool_makes_as_many_releases_as_were_counted(kind, routing):
     accountant = dp.PrivacyAccountant(1e6)
+    groups = {"groups": GROUPS} if "groups" in kind else {}
     tool = PLANS[kind](scoring=dp.make_private_scorer("neg_private_mse", epsilon=0.1, accountant=accountant))
     with sklearn.config_context(enable_metadata_routing=routing):
-        expected = dp.count_releases(tool, X, Y)
+        expected = dp.count_releases(tool, X, Y, **groups)
         assert accountant.history == ()
-        tool.fit(X, Y)
+        tool.fit(X, Y, **groups)
         assert len(accountant.history) == expected
-        assert dp.count_releases(tool, X, Y) == expected  # fitted or not
+        assert dp.count_releases(tool, X, Y, **groups) == expected  # fitted or not
         assert expected > 0
-
-
-def test_whatever_is_smaller_than_was_asked_for_is_counted_as_it_is(paid, scorer):
-    tool = RandomizedSearchCV(Ridge(), ALPHAS, n_iter=10, cv=2, scoring=scorer)
-    assert dp.count_releases(tool, X) == 3 * 2
-    with pytest.warns(UserWarning, match="smaller than n_iter"):
-        assert paid(tool.fit, X, Y) == 3 * 2
-
-
-def test_only_private_scorers_count(paid, scorer):
-    scoring = {"a": scorer, "b": clone(scorer), "r2": "r2"}
-    search = grid(cv=2, scoring=scoring, refit="a", return_train_score=True)
-    assert dp.count_releases(search) == paid(search.fit, X, Y) == 3 * 2 * 2 * 2
-
-
-@pytest.mark.parametrize("routing", [False, True], ids=["", "routing"])
-def test_groups_split_a_tool(paid, scorer, routing):
-    for tool in (grid, partial(RandomizedSearchCV, Ridge(), UNIFORM, n_iter=2)):
-        with sklearn.config_context(enable_metadata_routing=routing):
-            one = tool(cv=GroupKFold(5), scoring=scorer)
-            expected = dp.count_releases(one, X, Y, groups=GROUPS)
-            assert paid(one.fit, X, Y, groups=GROUPS) == expected > 0
 
 
 @pytest.mark.parametrize("cv", [None, 3, KFold(4), LeaveOneOut(), LeaveOneGroupOut(), ONE_SPLIT], ids=repr)

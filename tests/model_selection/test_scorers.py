@@ -16,7 +16,6 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import (
     GridSearchCV,
     LearningCurveDisplay,
-    cross_val_score,
     cross_validate,
     permutation_test_score,
 )
@@ -261,21 +260,3 @@ def test_shuffled_records_are_not_scored(n_jobs, accountant):
         with pytest.raises(ValueError, match="would cost twice what is charged"):
             tool(RIDGE, X, Y, scoring=scoring, n_jobs=n_jobs)
     assert accountant.history == ()
-
-
-# Labels and decisions
-
-
-def test_a_fold_that_lacks_a_class_is_scored_like_any_other():
-    x, y = make_classification(1500, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
-    folds = [(np.flatnonzero(y != 2)[:600], np.arange(800, 1500))]
-    model = LogisticRegression().fit(x[folds[0][0]], y[folds[0][0]])
-    predicted, proba = model.predict(x[800:]), np.hstack([model.predict_proba(x[800:]), np.zeros((700, 1))])
-    for name, wanted in (
-        ("f1_macro", metrics.f1_score(y[800:], predicted, average="macro")),
-        ("balanced_accuracy", metrics.balanced_accuracy_score(y[800:], predicted)),
-        ("neg_log_loss", -metrics.log_loss(y[800:], proba)),
-    ):
-        scorer = make_private_scorer(name, epsilon=NO_NOISE, labels=[0, 1, 2])
-        (score,) = cross_val_score(model, x, y, cv=folds, scoring=scorer, error_score="raise")
-        assert score == pytest.approx(wanted, rel=0.01)

@@ -143,14 +143,6 @@ def test_the_code_has_the_law_of_the_proof(monkeypatch):
     assert (total < law_of_best(p, success)).all()
 
 
-def test_the_first_of_equals_is_kept_and_failures_rank_last(monkeypatch):
-    for scores, place in (([1, 3, 3, 2], 1), ([-math.inf, -5.0], 1), ([-math.inf, -math.inf], 0)):
-        count = len(scores)
-        monkeypatch.setattr(_trials, "geometric", lambda entropy, success, count=count: count)
-        trial = zip(scores, range(count), strict=True).__next__
-        assert best_of_geometric(trial, Fraction(1, 2), None) == (scores[place], place)
-
-
 # The number of trials
 
 
