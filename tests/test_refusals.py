@@ -1251,6 +1251,7 @@ WITHOUT_RECORDS = [
                  RFECV(Ridge(), scoring=SCORER),
                  FORWARD,
                  GridSearchCV(Ridge(), GRID, scoring=SCORER),
+                 dp.PrivateRandomizedSearch(Ridge(), GRID, metric="mse", epsilon=3.0),
              )
          ),
      ]),

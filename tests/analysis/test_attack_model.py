@@ -5,15 +5,16 @@ import os
 import pickle
 import re
 import shutil
+import sqlite3
 import stat
 import textwrap
 import traceback
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import load_script, new_session
+from helpers import later, load_script, new_session
 
 import dp_metrics as dp
 from dp_metrics.mechanisms import MECHANISMS
@@ -30,6 +31,22 @@ def budget(tmp_path):
     accountant = dp.PrivacyAccountant(1.0, tmp_path / "budget.sqlite")
     accountant.spend(0.5, "first")
     return accountant
+
+
+def test_a_file_whose_wal_was_deleted_stops_whose_process_has_seen_it_and_is_short_for_others(tmp_path):
+    path = tmp_path / "budget.sqlite"
+    accountant = dp.PrivacyAccountant(1.0, path)
+    with closing(sqlite3.connect(path)) as reader:  # somebody has it open, so that spends stay in the log
+        reader.execute("SELECT * FROM budget").fetchall()
+        accountant.spend(0.5, "in the log")
+        shutil.copy(path, tmp_path / "without the log")
+    for companion in ("-wal", "-shm"):
+        Path(f"{path}{companion}").unlink(missing_ok=True)
+    shutil.copy(tmp_path / "without the log", path)
+    for use in (lambda: accountant.spend(0.1, "x"), lambda: dp.PrivacyAccountant(1.0, path)):
+        with pytest.raises(ValueError, match="rolled back"):
+            use()
+    assert later(path, 1.0).spent == 0
 
 
 @pytest.mark.parametrize("within_a_process", [True, False])

@@ -1,4 +1,4 @@
-"""The clipped mean: where it clips, and that it adds noise; the laws of both are those of `test_privacy.py`."""
+"""The clipped mean: where it clips, and its noise; the laws of both are those of `test_privacy.py`."""
 
 import numpy as np
 import pytest

@@ -101,17 +101,6 @@ def test_cross_validation_makes_as_many_releases_as_were_counted(cv, paid, score
         assert paid(cross_validate, Ridge(), X, Y, **how) == expected
 
 
-def test_a_private_search_is_one_release(accountant, scorer):
-    search = dp.PrivateRandomizedSearch(
-        Ridge(), ALPHAS, metric=dp.private_mse, epsilon=3.0, expected_iter=5, accountant=accountant
-    )
-    assert dp.count_releases(search) == 1
-    search.fit(X[:30], Y[:30], X_val=X[30:], y_val=Y[30:])
-    assert len(accountant.history) == 1
-    with pytest.raises(ValueError, match="cannot be counted"):
-        dp.count_releases(3, X, Y, estimator=search, scoring=scorer)
-
-
 def test_nothing_is_fitted_or_drawn_from_a_generator(scorer):
     class Refuses(Ridge):
         def fit(self, X, y):

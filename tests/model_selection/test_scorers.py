@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sklearn
 from cases import cases_where, valid
-from helpers import messages, seeded
+from helpers import seeded
 from sklearn import metrics
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import make_classification, make_regression
@@ -150,33 +150,6 @@ def test_weights_are_routed_when_they_are_requested():
     np.testing.assert_array_equal(np.sort(np.concatenate(seen)), np.repeat(np.arange(60.0), calls))
 
 
-TOOLS = {
-    "cross_validate": lambda scorer: cross_validate(
-        Ridge(), X, Y, cv=3, scoring={"one": scorer, "two": clone(scorer)}, n_jobs=2, error_score="raise"
-    ),
-    "GridSearchCV": lambda scorer: GridSearchCV(
-        Ridge(), {"alpha": [0.1, 1.0]}, cv=3, scoring=scorer, n_jobs=2, error_score="raise"
-    ).fit(X, Y),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("routing", [False, True])
-@pytest.mark.parametrize("tool", TOOLS)
-def test_two_processes_pay_for_each_call_from_a_file_and_refuse_an_accountant_in_memory(
-    tool, routing, accountant
-):
-    """Of one process `test_release_count.py` has each of the tools."""
-    in_memory = PrivacyAccountant(10.0)
-    with sklearn.config_context(enable_metadata_routing=routing):
-        TOOLS[tool](make_private_scorer(MSE, epsilon=0.1, accountant=accountant))
-        with pytest.raises((pickle.PicklingError, TypeError)) as raised:
-            TOOLS[tool](make_private_scorer(MSE, epsilon=0.1, accountant=in_memory))
-    assert [spend.epsilon for spend in accountant.history] == [0.1] * 3 * 2
-    assert any("every process would spend the whole budget again" in text for text in messages(raised.value))
-    assert in_memory.history == ()
-
-
 # Mistakes of others
 
 
@@ -209,7 +182,8 @@ class Trainer(BaseEstimator):
     ("kind", "n_jobs"),
     [
         *((kind, 1) for kind in ("scorer", "several", "scorer of scikit-learn's", "search", "fit")),
-        *(pytest.param(kind, 2, marks=pytest.mark.slow) for kind in ("several", "search")),
+        pytest.param("several", 2, marks=(pytest.mark.slow, pytest.mark.sample)),
+        pytest.param("search", 2, marks=pytest.mark.slow),
     ],
 )
 def test_a_budget_that_ends_stops_every_tool(accountant, tmp_path, kind, n_jobs):
