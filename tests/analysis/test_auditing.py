@@ -14,7 +14,6 @@ import dp_metrics as dp
 from dp_metrics.analysis import auditing
 from dp_metrics.analysis.auditing import AUDITED, law_loss
 from dp_metrics.cli.main import main
-from dp_metrics.inference.loss_intervals import hazard_miss
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Hazard
 from dp_metrics.mechanisms.adaptive import Stages
 from dp_metrics.mechanisms.comparators import LaplaceLaw
@@ -104,18 +103,6 @@ def test_a_metric_of_ones_own_loses_what_the_metric_inside_it_loses(neighboring)
             lambda *data, metric=metric, **given: metric(*data, **given), a, b, **options
         )
         assert own == auditing.release_loss(metric, a, b, **options) > 0
-
-
-def test_rejects_a_fixed_cut_off_of_the_cumulative_hazard():
-    mechanism, epsilon, laws = Hazard(scale=1e-9), 1.0, []
-    for losses in (np.full(20, 0.5), np.r_[np.full(19, 0.5), 1.0]):
-        bounds = loss_query(losses, 1.0).output_bounds(mechanism, epsilon)
-        law = mechanism.output_distribution(bounds, epsilon)
-        laws.append(law.index_cdf(np.arange(law.grid.first, law.grid.last + 1)))
-    cut = 1.0 - hazard_miss(np.array([300.0]))
-    cut_off = [np.where(law < cut, law, 1.0) for law in laws]  # who has not crossed by then stays there
-    whole, broken = (auditing.finite_loss(*np.diff(each, prepend=0.0)) for each in (laws, cut_off))
-    assert whole <= epsilon < broken
 
 
 # --- interface -------------------------------------------------------------------------------

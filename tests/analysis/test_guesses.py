@@ -11,7 +11,6 @@ from scipy.special import expit
 from sklearn import metrics as sklearn_metrics
 
 import dp_metrics as dp
-from dp_metrics.analysis import planning
 from dp_metrics.analysis.guesses import Guess, examples_of, hints_of
 from dp_metrics.metrics import row_of
 
@@ -193,25 +192,6 @@ def test_the_result_says_what_is_assumed():
     assert "wrong equally often" in below.assumes
     y = np.arange(100.0)
     assert dp.plan_release("mse", guess=(y, y + 1), epsilon=1.0).assumes == ""
-
-
-@loop_over(
-    "error_at",
-    [
-        lambda epsilon: 1 / epsilon,
-        lambda epsilon: min(5.0, 0.001 / epsilon),  # flat, and then falling
-        lambda epsilon: float(epsilon < 3.17),  # a jump, to nothing
-        lambda epsilon: math.inf if epsilon < 20 else 0.0,
-        lambda epsilon: 0.0,
-    ],
-)
-def test_the_search_finds_the_first_number_of_two_digits_that_is_enough(error_at):
-    digits = [float(f"{m}e{d - 5}") for d in range(8) for m in range(10, 100)] + [1e4]
-    assert digits == planning._EPSILONS
-    assert [int(float(f"{n:.2g}")) for n in planning._SIZES] == planning._SIZES == sorted({*planning._SIZES})
-    for wanted in (0.01, 0.1, 0.9):
-        first = next(x for x in digits if error_at(x) <= wanted)
-        assert planning._first(digits, lambda x, wanted=wanted: error_at(x) <= wanted) == first
 
 
 def test_sizes_that_cannot_have_the_guessed_value_are_not_enough():

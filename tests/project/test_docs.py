@@ -220,34 +220,20 @@ def test_the_table_of_the_audit_is_that_of_the_audited_metrics():
         assert all(0.5 < float(cell) <= 1 for cell in cells if cell)
 
 
-@pytest.fixture
-def error_table(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return import_module("error_table")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [100, 1000])
-def test_the_table_of_errors_is_that_of_its_script(error_table, n):
-    header, *rows = list_table(DOCS / "error_table.inc")
-    assert header[2:-1] == [f"epsilon {epsilon:g}" for epsilon in error_table.EPSILONS]
-    assert [row[0] for row in rows] == [kind for kind in error_table.LOSSES for _ in error_table.RECORDS]
+@pytest.mark.parametrize("table", ["error_table", "median_table"])
+def test_a_table_of_errors_is_that_of_its_script(table, n, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    errors, medians = import_module("error_table"), import_module("median_table")
+    kinds = errors.LOSSES if table == "error_table" else medians.KINDS
+    header, *rows = list_table(DOCS / f"{table}.inc")
+    assert header[2:6] == [f"epsilon {epsilon:g}" for epsilon in errors.EPSILONS]
     rows = [row for row in rows if row[1] == f"{n:,}"]
-    assert len(rows) == len(error_table.LOSSES)
+    assert [row[0] for row in rows] == [*kinds]
     for kind, _, *cells in rows:
-        expected = error_table.relative_errors(kind, n)
+        if table == "error_table":
+            expected = errors.relative_errors(kind, n)
+        else:
+            expected = [medians.signed_median(kind, n, epsilon) for epsilon in errors.EPSILONS]
         assert [float(cell) for cell in cells] == pytest.approx(expected, rel=0.06)
-
-
-@pytest.mark.slow
-@pytest.mark.weekly(reason="the table of errors, of the same script, is in the gate")
-def test_the_table_of_medians_is_that_of_its_script(error_table):
-    medians = import_module("median_table")
-    header, *rows = list_table(DOCS / "median_table.inc")
-    assert header[2:] == [f"epsilon {epsilon:g}" for epsilon in error_table.EPSILONS]
-    assert list(dict.fromkeys(name for name, *_ in rows)) == list(medians.KINDS)
-    for name, records, *cells in rows:
-        n = int(records.replace(",", ""))
-        if n <= 1000:
-            expected = [medians.signed_median(name, n, epsilon) for epsilon in error_table.EPSILONS]
-            assert [float(cell) for cell in cells] == pytest.approx(expected, rel=0.06)
