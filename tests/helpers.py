@@ -8,6 +8,7 @@ import itertools
 import math
 import pickle
 import re
+import subprocess
 import sys
 import threading
 from bisect import bisect_left
@@ -419,6 +420,13 @@ def load_script(path: Path, name: str = "") -> ModuleType:
     sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def printed_by(*command: Any, code: int = 0, **options: Any) -> str:
+    """Return what a program prints; fail with all that it says unless it ends with this code."""
+    done = subprocess.run([*map(str, command)], capture_output=True, encoding="utf-8", **options)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout
 
 
 def draw_many(mechanism, output_bounds: OutputBounds, epsilon: float, size: int, seed: int) -> np.ndarray:

@@ -3,11 +3,11 @@
 import csv
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from helpers import printed_by
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -15,10 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 def printed(script, *options):
-    command = [sys.executable, BENCHMARKS / script, "--quick", *options]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return printed_by(sys.executable, BENCHMARKS / script, "--quick", *options)
 
 
 def test_every_interval_is_measured_and_covers(tmp_path):
@@ -38,10 +35,7 @@ def test_every_interval_is_measured_and_covers(tmp_path):
 @pytest.mark.skipif(not (BENCHMARKS.parent / ".git").exists(), reason="asv asks for a repository")
 def test_every_call_that_is_timed_over_time_works(monkeypatch, tmp_path):
     def asv(*words):
-        command, folder = [sys.executable, "-m", "asv", *words], BENCHMARKS / "over_time"
-        done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=folder)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        return printed_by(sys.executable, "-m", "asv", *words, cwd=BENCHMARKS / "over_time")
 
     monkeypatch.setenv("HOME", str(tmp_path))  # where asv describes the machine
     asv("machine", "--yes")

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from helpers import load_script
+from helpers import load_script, printed_by
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -63,9 +63,7 @@ def test_the_constraints_are_exact_public_versions_and_have_every_direct_depende
 def test_the_bill_of_materials_is_that_of_a_plain_install_and_the_same_twice(tmp_path):
     texts = []
     for folder in ("once", "twice"):
-        command = [ROOT / ".ci" / "release", "bill", tmp_path / folder]
-        done = subprocess.run(command, capture_output=True, text=True, umask=len(texts) * 0o077)
-        assert done.returncode == 0, done.stdout + done.stderr
+        printed_by(ROOT / ".ci" / "release", "bill", tmp_path / folder, umask=len(texts) * 0o077)
         [path] = (tmp_path / folder).iterdir()
         assert path.name == f"dp_metrics-{version('dp_metrics')}.cdx.json"
         texts.append(path.read_text(encoding="utf-8"))

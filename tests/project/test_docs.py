@@ -6,7 +6,6 @@ import os
 import posixpath
 import re
 import shutil
-import subprocess
 import sys
 import warnings
 from html.parser import HTMLParser
@@ -16,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 import nbformat
 import pytest
-from helpers import list_table, load_script, loop_over
+from helpers import list_table, load_script, loop_over, printed_by
 from test_public_surface import PUBLIC
 
 from dp_metrics.analysis.auditing import AUDITED
@@ -53,13 +52,9 @@ def built(tmp_path_factory):
     output = source / "_build" / "html"
     proxies = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
     settings = {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default"}
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "2", str(source), str(output)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **dict.fromkeys(proxies, "http://127.0.0.1:9"), **settings},  # no network
-    )
-    assert done.returncode == 0, done.stderr
+    environment = {**os.environ, **dict.fromkeys(proxies, "http://127.0.0.1:9"), **settings}  # no network
+    options = ("-q", "-W", "--keep-going", "-j", "2")
+    printed_by(sys.executable, "-m", "sphinx", *options, source, output, env=environment)
     return output
 
 

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import printed_by
 
 from dp_metrics import PrivacyAccountant, private_mae
 from dp_metrics.mechanisms import OutputLaw
@@ -87,10 +87,7 @@ def test_a_new_loss_touches_two_places_and_two_lists(tmp_path):
 
     def run(*arguments):
         environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-        command = [sys.executable, "-B", *arguments]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        return printed_by(sys.executable, "-B", *arguments, cwd=tmp_path, env=environment)
 
     assert changed() == PLACES
     run("-m", "ruff", "check", "dp_metrics", "tests")

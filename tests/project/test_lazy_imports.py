@@ -1,10 +1,10 @@
 """Nothing is imported before it is needed, and nobody notices."""
 
 import pickle
-import subprocess
 import sys
 
 import pytest
+from helpers import printed_by
 
 import dp_metrics
 
@@ -25,8 +25,7 @@ assert private_mae([1.0, 2.0], [1.0, 3.0], epsilon=1.0) >= 0
 def loaded_by(program):
     """Return the modules that a program loads in a process of its own."""
     told = "\nprint('loaded', *__import__('sys').modules)"
-    done = subprocess.run([sys.executable, "-c", program + told], capture_output=True, text=True, check=True)
-    return {*done.stdout.splitlines()[-1].split()[1:]}
+    return {*printed_by(sys.executable, "-c", program + told).splitlines()[-1].split()[1:]}
 
 
 @pytest.mark.gate

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tarfile
 import tomllib
@@ -12,21 +11,16 @@ from pathlib import Path
 
 import pytest
 import yaml
+from helpers import printed_by
 
 ROOT = Path(__file__).parents[2]
-
-
-def run(*command, **options):
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, **options)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory):
     """Build the source package, and the wheel from that."""
     folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--outdir", folder, ROOT)
+    printed_by(sys.executable, "-m", "build", "--outdir", folder, ROOT)
     [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")
     return wheel, sdist
 
@@ -67,7 +61,7 @@ def test_another_copy_at_another_time_gives_the_same_packages(packages, tmp_path
         os.utime(path, (10**9, 10**9))
         path.chmod(path.stat().st_mode & 0o700)
     surroundings = {**os.environ, "TZ": "Asia/Tokyo", "PYTHONHASHSEED": "5"}
-    run(sys.executable, "-m", "build", "--outdir", tmp_path, copy, env=surroundings, umask=0o077)
+    printed_by(sys.executable, "-m", "build", "--outdir", tmp_path, copy, env=surroundings, umask=0o077)
     for path in packages:
         assert (tmp_path / path.name).read_bytes() == path.read_bytes(), path.name
 

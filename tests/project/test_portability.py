@@ -6,14 +6,13 @@ and must give the same numbers, bit by bit.
 
 import ast
 import os
-import subprocess
 import sys
 from pathlib import Path, PureWindowsPath
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
-from helpers import loop_over
+from helpers import loop_over, printed_by
 
 from dp_metrics import PrivacyAccountant
 from dp_metrics.accounting import ledgers
@@ -69,15 +68,8 @@ def work(folder, *, options="", before="", after="", **environment):
     program.write_text(before + DAY + after, encoding="utf-8")
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "SYSTEMROOT", "TEMP")}
     settings = {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        [sys.executable, *options.split(), program],
-        capture_output=True,
-        encoding="utf-8",
-        cwd=folder,
-        env={**kept, **settings, **environment},
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    environment = {**kept, **settings, **environment}
+    return printed_by(sys.executable, *options.split(), program, cwd=folder, env=environment)
 
 
 @pytest.fixture(scope="module")

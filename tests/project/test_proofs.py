@@ -10,11 +10,12 @@ import re
 import shutil
 import subprocess
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import MAX, distances_of, loop_over, loss_bounds, nearest, var_bounds
+from helpers import MAX, distances_of, loop_over, loss_bounds, nearest, printed_by, var_bounds
 
 from dp_metrics import private_mse
 from dp_metrics.mechanisms.adaptive import _LARGEST_SHARE, _LEAST_SHARE
@@ -209,9 +210,7 @@ def test_the_readme_lists_theorems_that_exist_and_are_asked_for_their_axioms():
 
 @pytest.mark.skipif(os.name == "nt" or not shutil.which("git"), reason="needs Bash and Git")
 def test_proofs_are_checked_where_they_or_the_code_that_they_name_changed(tmp_path):
-    def run(*command, code=0):
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == code, done.stdout + done.stderr
+    run = partial(printed_by, cwd=tmp_path)
 
     def commit(path):
         with (tmp_path / path).open("a", encoding="utf-8") as file:
