@@ -179,24 +179,3 @@ def test_tables_are_compared_by_the_names_of_their_columns(table):
     check_records(first, other, allow_nan=False)
     with pytest.raises(ValueError, match="feature names of X_val"):
         check_records(first, table({"b": [5.0], "a": [6.0]}), allow_nan=False)
-
-
-class Tensor:
-    """No array, but it can be one."""
-
-    def __array__(self, dtype=None, copy=None):
-        return np.array([0.5], np.float32)
-
-
-class SaysTensor:
-    """A model whose response is a tensor."""
-
-    classes_ = np.array([0, 1])
-
-    def predict_proba(self, X):
-        return Tensor()
-
-
-def test_floats_of_any_container_are_of_double_precision_where_n_is_private():
-    scorer = dp.make_private_scorer(private_log_loss, epsilon=1.0, neighboring="add_or_remove_one")
-    assert math.isfinite(scorer(SaysTensor(), [[0.0]], [1]))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import MAX, distances_of, loop_over, loss_bounds, nearest, printed_by, var_bounds
+from helpers import MAX, distances_of, loop_over, loss_bounds, loss_query, nearest, printed_by, var_bounds
 
 from dp_metrics import private_mse
 from dp_metrics.mechanisms.adaptive import _LARGEST_SHARE, _LEAST_SHARE
@@ -84,8 +84,27 @@ def test_the_ratios_that_are_certified_are_those_of_the_code():
         assert (int(below) + 1, bits) == (int(above), same_bits)
 
 
-# What follows copies definitions of the proofs, in rational numbers. Those of means and variances are the
-# oracles of tests/sensitivity/test_output_bounds.py and tests/quantities/test_weights.py.
+# What follows copies definitions of the proofs, in rational numbers. Those with a public n, of means and of
+# variances, are the oracles of tests/sensitivity/test_output_bounds.py and tests/quantities/test_weights.py.
+
+
+def of_mean_with_private_n(x, cap, rank):
+    n, ordered = len(x), sorted(x)
+    sizes = {a: n + rank - 2 * a for a in range(min(rank, n) + 1) if 2 * a < n + rank}
+    lower = 0 if n <= rank else min(sum(ordered[: n - a]) / size for a, size in sizes.items())
+    return lower, max((sum(ordered[a:]) + (rank - a) * cap) / size for a, size in sizes.items())
+
+
+def test_the_definition_of_the_bounds_of_a_mean_with_private_n_gives_the_numbers_of_the_program():
+    rng = random.Random(0)
+    for _ in range(150):
+        cap = rng.choice([1.0, 0.1, 3.3])
+        values = [rng.choice([0.0, cap, cap * rng.random()]) for _ in range(rng.randint(1, 5))]
+        ranks = len(values) + 2
+        computed = loss_query(values, cap).stats(ranks).bounds(ranks, True)
+        for rank in range(1, ranks + 1):
+            exact = of_mean_with_private_n([*map(Fraction, values)], Fraction(cap), rank)
+            assert (computed.lower[rank - 1], computed.upper[rank - 1]) == tuple(map(nearest, exact))
 
 
 def twice_loss(records):
