@@ -85,9 +85,6 @@ def test_rows_do_not_depend_on_what_was_done_before_or_on_who_does_them():
 
 @pytest.mark.slow
 def test_without_bounds_only_what_can_do_without():
-    rows = rows_of(populations=UNBOUNDED, repeats=1)
-    assert [row.mechanism for row in rows] == FREE
-    assert {row.bounded for row in rows} == {0}
     study = dataclasses.replace(STUDIES["unbounded-losses"], tasks=(TASK,))
     assert {row.setting for row in rows_of(study, UNBOUNDED, repeats=1)} == {"unbounded"}
     both = rows_of(study, BOUNDED, repeats=1)

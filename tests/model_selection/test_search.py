@@ -415,15 +415,6 @@ def test_a_search_inside_another_does_not_end_its_silence(trials, capfd, fits):
 # Failures
 
 
-def test_a_candidate_that_fails_ranks_last(trials):
-    trials(60)  # misses one of two: 2^-59
-    for trouble in FAILURES:
-        grid = [{"value": [1.0], "trouble": [trouble]}, {"value": [1e9]}]
-        search = searched(Probe(), grid)
-        assert search.best_params_ == {"value": 1e9}
-        assert math.isfinite(search.best_score_)
-
-
 def test_a_score_that_is_no_number_ranks_last(trials):
     scores = iter([0.0, math.nan, -1e300, math.nan])  # the first judges the records, with a public response
     trials(3)
