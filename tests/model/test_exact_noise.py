@@ -99,19 +99,8 @@ class OneWord:
         return np.array([self.decisions.below(2**self.bits) << rest | 2**rest - 1], dtype=np.uint64)
 
 
-def exp_minus(x: Fraction) -> Fraction:
-    """Return exp(-x) for x >= 0, to 80 digits and more."""
-    halvings = max(0, math.ceil(x)).bit_length()
-    y = x / 2**halvings  # at most 1
-    total = term = Fraction(1)
-    for i in range(1, 80):
-        term *= -y / i
-        total += term
-    return total ** (2**halvings)
-
-
 def geometric_pmf(rate: Fraction) -> Callable[[int], float]:
-    r = float(exp_minus(rate))
+    r = math.exp(-rate)
     return lambda z: (1 - r) / (1 + r) * r ** abs(z)
 
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cases import ADD_OR_REMOVE as ADD, REPLACE
-from helpers import mean
+from helpers import mean, variance
 
 import dp_metrics as dp
 from dp_metrics.mechanisms import Adaptive
@@ -40,17 +40,13 @@ def person_terms(losses, weights=None, persons=None):
     return [term * len(terms) / sum(weights) for term in terms.values()]
 
 
-def variance(x, cost=None):
+def clipped_variance(x, cost):
     """Return the least mean cost about a centre: the squared distance, at most so much for each value."""
     x = sorted(fractions(x))
-    n = len(x)
-    if n == 0:
-        return Fraction(0)
-    windows = itertools.combinations(range(n + 1), 2) if cost is not None else [(0, n)]
-    costs = []
-    for first, last in windows:
+    n, costs = len(x), []
+    for first, last in itertools.combinations(range(n + 1), 2):
         centre = mean(x[first:last])
-        costs.append(sum((t - centre) ** 2 for t in x[first:last]) + (n - last + first) * (cost or 0))
+        costs.append(sum((t - centre) ** 2 for t in x[first:last]) + (n - last + first) * cost)
     return min(costs) / n
 
 
@@ -127,7 +123,7 @@ def test_it_is_that_of_records_clipped_at_the_drawn_scale(kind, relation):
         result = released(release, data, people, epsilon=HUGE, **settings)
         scale = Fraction(result.drawn["scale"])
         if kind == "variance":
-            exact, whole = variance(x, scale), variance(x)
+            exact, whole = clipped_variance(x, scale), variance(x)
         else:
             terms = person_terms(x, *map(people.get, ("sample_weight", "groups")))
             exact, whole = mean([min(term, scale) for term in terms]), mean(terms)
