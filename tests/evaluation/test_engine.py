@@ -19,9 +19,11 @@ from dp_metrics.evaluation.engine import (
     STUDIES,
     Study,
     asymmetry_of,
+    clipped_mean,
     frame_of,
     keys_of,
     plan,
+    private_threshold,
     run,
     select_studies,
     simulate_bounds,
@@ -30,6 +32,7 @@ from dp_metrics.evaluation.population import Population, populations_of
 from dp_metrics.exceptions import SeededReleaseWarning
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold
 from dp_metrics.mechanisms._laws import mean_absolute_error
+from dp_metrics.mechanisms.comparators import LaplaceLaw
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 pytestmark = pytest.mark.usefixtures("own_error_state")
@@ -157,6 +160,40 @@ def test_the_studies_are_those_of_the_paper_and_compare_all_mechanisms():
     }  # fmt: skip
     # for these metrics the geometric mechanism is Laplace's without its floats: the same curve
     assert {rival.mechanism for rival in MECHANISM_RIVALS} == {*MECHANISMS, "paper"} - {"geometric"}
+
+
+# The clipped mean: where it clips, and its noise; the laws of both are those of `test_privacy.py`
+
+GAMMA = BOUNDED[TASK].values
+
+
+def test_the_threshold_of_the_clipped_mean_lies_near_the_top_of_the_records():
+    tops = [private_threshold(GAMMA, SeededEntropy(i), epsilon=1.0, limit=1e3) for i in range(50)]
+    assert 0.9 < np.mean([(top >= GAMMA).mean() for top in tops]) <= 1.0
+
+
+def test_noise_is_added_to_what_is_clipped_at_the_threshold():
+    """By hand, in floats: a quarter of epsilon for the threshold; one record moves a mean by that over n."""
+    for metric, sensitivity in (
+        ("mse", lambda top, n: top / n),
+        ("variance", lambda t, n: t * t * (n - 1) / n**2),
+    ):
+        population, entropy = Population(metric, GAMMA, (0.0, 100.0)), SeededEntropy(3)
+        top = private_threshold(GAMMA, entropy, epsilon=0.5, limit=100.0)
+        kept = np.clip(GAMMA, 0.0, top)
+        value = kept.var() if metric == "variance" else kept.mean()
+        law = LaplaceLaw(float(value), sensitivity(top, GAMMA.size) / 1.5, (0.0, 1e3))
+        release = clipped_mean(population, GAMMA, SeededEntropy(3), epsilon=2.0)
+        assert release == pytest.approx(law.release(entropy), rel=1e-12)
+
+
+def test_a_threshold_of_0_leaves_0():
+    population = Population("variance", np.zeros(5), (0.0, 100.0))
+    tops = [
+        private_threshold(population.values, SeededEntropy(i), epsilon=2.5, limit=100.0) for i in range(9)
+    ]
+    assert 0.0 in tops
+    assert clipped_mean(population, population.values, SeededEntropy(tops.index(0.0)), epsilon=10.0) == 0.0
 
 
 # One repeat on all test records of a model, as `dp-metrics evaluate` runs it
