@@ -75,7 +75,7 @@ def test_the_packages_hold_what_they_should(packages):
     modules = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "dp_metrics").rglob("*")
-        if path.suffix in {".py", ".pyi", ".html", ".json"} or path.name == "py.typed"
+        if path.suffix in {".py", ".pyi", ".html", ".json", ".toml"} or path.name == "py.typed"
     }
     assert "dp_metrics/py.typed" in installed
     assert installed == modules
