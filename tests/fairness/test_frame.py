@@ -19,6 +19,8 @@ from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics.metrics import METRICS
+from dp_metrics.release.query import made_of
+from dp_metrics.release.release import prepared_releases
 
 IN_FRAMES = [name for name, row in METRICS.items() if len(row.data) == 2]
 OF_LABELS = [name for name in IN_FRAMES if kind_of(METRICS[name]) == "confusion"]
@@ -266,6 +268,33 @@ def test_the_exact_loss_of_a_frame_is_at_most_epsilon_and_attained(name, way):
     losses = [frame_loss(COSTS[name], a, b, **options) for a, b in pairs]
     # counts attain it; a few pairs of four records do not show it of a mean
     assert (0.15 if name == "losses" else 0.99) * 3.0 <= max(losses) <= 3.0 * (1 + 1e-12)
+
+
+def planned(metrics, by=BY, **way):
+    """Return the query of a frame."""
+    with prepared_releases() as seen:
+        frame(metrics, by=by, **way)
+    return seen[0][0]
+
+
+@pytest.mark.gate
+@each_way
+# a rank needs a public number of records, top k a score of each label, and a deviance no prediction of 0
+@loop_over(
+    "name",
+    {*IN_FRAMES}
+    - {"private_median_absolute_error", "private_top_k_accuracy_score", "private_mean_poisson_deviance"},
+)
+def test_the_plan_of_a_frame_is_public(name, way):
+    """Records of one form have one query, where membership is public with the sizes of the groups."""
+    several = {
+        "one": partial(METRICS[name].function, **(METRICS[name].limit or {})),
+        "recall": dp.private_recall_score,
+    }
+    query, same = planned(several, **way), planned(several, BY[::-1], **way)
+    other = planned(several, np.roll(LABELS, 1)[np.searchsorted(LABELS, BY)], **way)
+    assert made_of(query) == made_of(same)
+    assert (made_of(query) == made_of(other)) == (way.get("membership") != "public")
 
 
 # ---- pictures ----------------------------------------------------------------------------------------------
