@@ -216,6 +216,17 @@ def test_scores_are_those_of_records_weighted_by_their_person(public):
         assert widths[0] == pytest.approx(widths[1], rel=0.2)
 
 
+@loop_over("kept", [{}, {"groups": PERSONS}, EQUAL, {"neighboring": "add_or_remove_one"}])
+def test_the_noise_that_curves_allow_for_is_that_of_the_counts(kept):
+    told = scores_of(epsilon=5.0, **kept)
+    assert told.counts.noise == told.result.parts[0].expected
+    if "neighboring" not in kept:
+        by = {"sensitive_features": PERSONS % 2, "group_labels": [0, 1], "random_state": seeded()}
+        frame = dp.PrivateMetricFrame(metrics="roc_auc", y_true=Y, y_pred=SCORE, epsilon=5.0, **by, **kept)
+        for one in frame.released_scores().values():
+            assert one.counts.noise == one.result.parts[0].expected
+
+
 @loop_over("most", [4, 30])  # of 12 units, and of 2**20, which three records share unevenly
 def test_a_calibration_curve_is_that_of_records_weighted_by_their_person(most):
     weights, bins = 1 / np.bincount(PERSONS)[PERSONS], (SCORE * 4).astype(int)

@@ -100,6 +100,8 @@ class ScoreTable:
         What limits of an area assume of the order within bins.
     is_sure : bool, default=True
         Whether limits of the noise are proved.
+    units : int, default=1
+        How many units each person has, where each counts once.
     """
 
     edges: Floats
@@ -107,6 +109,7 @@ class ScoreTable:
     classes: LabelColumns
     ties: bands.Ties = bands.ANY_ORDER
     is_sure: bool = True
+    units: int = 1
 
     def __call__(self, released: ReleasedNumbers) -> Any:
         """Return the result of what is released."""
@@ -274,10 +277,9 @@ class ScoreTable:
         noisy, cells = tables.saturated_counts(values).reshape(2, -1), ((len(values), Fraction(1)),)
         negative, positive = tables.plausible_counts(values, cells, released.public_n).reshape(2, -1)
         private_n = released.neighboring.private_n
-        noise = tables.noise_of_cells(cells, epsilon, private_n=private_n, is_partition=True)
-        return ScoreCounts(
-            self.merged(negative.size), negative, positive, noisy, Staircase(noise.rate).expected
-        )
+        noise = tables.noise_of_cells(cells, epsilon, self.units, private_n=private_n, is_partition=True)
+        expected = Staircase(noise.rate).expected / self.units
+        return ScoreCounts(self.merged(negative.size), negative, positive, noisy, expected)
 
 
 def check_records(result: AnyResult, metric: str) -> None:
@@ -333,7 +335,7 @@ def score_query(
         columns = size
     elif bins is not None and columns not in _POWERS:
         raise ValueError(f"bins must be None or one of {_POWERS}, so that bins nest.")
-    table = ScoreTable(finest, formula, classes)
+    table = ScoreTable(finest, formula, classes, units=shape.units)
     block = partial(probability_block, outside=_OUTSIDE) if edges is None else float_block
     count = partial(counted, classes=classes, edges=finest, read=partial(block, name="y_score"))
     cells = ((2 * size, Fraction(1)),)
