@@ -37,9 +37,11 @@ _LARGEST_WHOLE = 2**53
 
 Chunk: TypeAlias = dict[str, NamedColumns]
 
-_CSV_BLOCK = 1 << 20  # bytes, and the longest row; the reader looks a few blocks ahead
+_LONGEST_ROW = 1 << 20  # bytes
+_CSV_BLOCK = 2 * _LONGEST_ROW  # bytes; the reader takes no row that is longer, and looks a few blocks ahead
 _DELIMITERS = {",": ",", ";": ";", "|": "|", "tab": "\t", "\t": "\t", "\\t": "\t"}
 _BOM = b"\xef\xbb\xbf"
+_ENDS_OF_LINES = np.frombuffer(b"\r\n", dtype=np.uint8)
 _BOMS_OF_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _MOST_SHOWN = 500  # characters of the names of columns
 _PARQUET_ROWS = 1 << 16
@@ -339,7 +341,7 @@ class Predictions:
             # the message of the reader quotes the row
             raise Refusal(
                 f"{self._path} can't be read: it is damaged or cut off, or not UTF-8, or a row does not have "
-                "as many cells as the header; nothing was spent"
+                f"as many cells as the header, or has more than {_LONGEST_ROW:,} bytes; nothing was spent"
             ) from None
 
 
@@ -382,13 +384,14 @@ def _unpacked(path: Path, raw: BinaryIO) -> Any:
 def _checked_blocks(path: Path, delimiter: str) -> Iterator[float]:
     """Read a CSV file beside its reader, a block at a time, and yield which part of the file each is.
 
-    It raises at the end if quotation marks hide rows.
+    It raises at the end if quotation marks hide rows, or if a row is longer than all readers take.
 
     A reader takes a quotation mark within a cell as it stands, unless the cell begins with one: then one
     record's mark would swallow the rows up to another's. So each must be at an end of its cell, or doubled.
+    And whether it takes a row that is longer than a block depends on how long the rows before are.
     """
     size, told = max(path.stat().st_size, 1), 0
-    last, has_stray = b"\n", False
+    last, has_stray, longest, row = b"\n", False, 0, 0
     # a quotation mark opens a cell after these, and closes one before them
     beside = np.frombuffer(f'{delimiter}\r\n"'.encode(), dtype=np.uint8)
     with path.open("rb") as raw, _unpacked(path, raw) as file:
@@ -399,6 +402,11 @@ def _checked_blocks(path: Path, delimiter: str) -> Iterator[float]:
             marks = np.flatnonzero(there == ord('"'))  # the first, third and so on open a cell
             neighbours = there[np.concatenate([marks[::2] - 1, marks[1::2] + 1])]
             has_stray |= not np.isin(neighbours, beside).all()
+            # a row goes on from block to block, and within cells: `row` is how much of it there was before
+            ends = np.flatnonzero(np.isin(there[len(last) : -1], _ENDS_OF_LINES))
+            ends = ends[np.searchsorted(marks, ends + len(last)) % 2 == 0]
+            rows = np.diff(np.concatenate([[-row - 1], ends, [len(block)]])) - 1
+            longest, row = max(longest, int(rows.max())), int(rows[-1])
             # before the next block comes the mark of an open cell, or the last byte, or both marks of a cell
             last = b'"' if marks.size % 2 else block[-1:].replace(b'"', b'""')
             yield (raw.tell() - told) / size
@@ -410,3 +418,5 @@ def _checked_blocks(path: Path, delimiter: str) -> Iterator[float]:
             f"{path} has quotation marks within a cell that are not doubled, so that nobody can tell where "
             "rows end; nothing was spent"
         )
+    if longest > _LONGEST_ROW:
+        raise csv.Error  # what is said is what is said where the reader refuses such a row

@@ -1,8 +1,10 @@
 """How files are read: each cell by itself, in each command and kind of file alike; or nothing is spent."""
 
 import contextlib
+import csv
 import decimal
 import gzip
+import itertools
 import json
 import locale
 import re
@@ -325,6 +327,31 @@ def test_quotation_marks_stand_at_the_ends_of_a_cell_or_are_doubled(begin, run, 
         else:
             assert "private_mae = 1 " in run(*MAE[:-1], "1e6", "--bounds", "[0,2]").out
     assert budget.history == ()
+
+
+@loop_over("cell", ["{}", '"{}"', '"\n{}"'])
+def test_whether_a_row_is_too_long_depends_on_no_other_row(cell, run, refused, monkeypatch, budget):
+    """The reader alone takes a longer one or not by where its blocks end, which rows before it decide."""
+
+    def write(before, length):
+        rows = ["y,p,note", f"1,0,{'x' * before}", "1,0," + cell.format("x" * (length - len(cell) - 2))]
+        Path("data.csv").write_text("\n".join([*rows, "1,0,x\n"]), newline="")
+
+    for before in (10, 400_000, 700_000, 1_000_000):
+        write(before, 1 << 20)
+        assert "private_mae = " in run(*MAE[:-1], "1e6", "--bounds", "[0,2]").out
+        write(before, (1 << 20) + 2)
+        assert "has more than 1,048,576 bytes" in refused(*MAE, *BUDGET)
+    assert budget.history == ()
+    for block, before in itertools.product((1, 2, 7, 49, 4096), (1, 20, 43)):
+        with monkeypatch.context() as patch:
+            patch.setattr(files, "_LONGEST_ROW", 50)
+            patch.setattr(files, "_CSV_BLOCK", block)
+            write(before, 50)
+            list(files._checked_blocks(Path("data.csv"), ","))
+            write(before, 51)
+            with pytest.raises(csv.Error):
+                list(files._checked_blocks(Path("data.csv"), ","))
 
 
 # ---- other marks -------------------------------------------------------------------------------------------
