@@ -419,7 +419,8 @@ class PrivateMetricFrame:
         Returns
         -------
         dict of ReleasedScores
-            By group, without those that are publicly empty.
+            By group, without those that are publicly empty. Here the noisy counts of a group are made
+            plausible by themselves, and in `by_group` those of all groups together: values differ a little.
 
         Raises
         ------
