@@ -419,4 +419,4 @@ def _checked_blocks(path: Path, delimiter: str) -> Iterator[float]:
             "rows end; nothing was spent"
         )
     if longest > _LONGEST_ROW:
-        raise csv.Error  # what is said is what is said where the reader refuses such a row
+        raise csv.Error  # the reader may have refused such a row before: both say the same

@@ -12,7 +12,7 @@ import numpy as np
 from dp_metrics.inputs.arrays import Records, Shape, check_edges, float_block, probability_block
 from dp_metrics.inputs.labels import LabelColumns, labels_and_scores
 from dp_metrics.inputs.options import Array, Floats, as_whole
-from dp_metrics.mechanisms._laws import Integers, Limits, Staircase
+from dp_metrics.mechanisms._laws import Integers, Limits
 from dp_metrics.metrics.scores import bands, curve_formulas as formulas
 from dp_metrics.metrics.scores.bands import BinnedCells, CalibrationBand, PrecisionRecallBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, ScoreCounts
@@ -278,8 +278,8 @@ class ScoreTable:
         negative, positive = tables.plausible_counts(values, cells, released.public_n).reshape(2, -1)
         private_n = released.neighboring.private_n
         noise = tables.noise_of_cells(cells, epsilon, self.units, private_n=private_n, is_partition=True)
-        expected = Staircase(noise.rate).expected / self.units
-        return ScoreCounts(self.merged(negative.size), negative, positive, noisy, expected)
+        told = NoisyCounts((), noise.rates, noise.in_sum, self.units)
+        return ScoreCounts(self.merged(negative.size), negative, positive, noisy, told.expected)
 
 
 def check_records(result: AnyResult, metric: str) -> None:
